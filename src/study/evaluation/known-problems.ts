@@ -66,7 +66,7 @@ export class KnownProblems {
 
 const asBytes = (text: string): string => Buffer.from(text).toString('latin1');
 
-/** Returns the index of the closing quote from a position inside a string; -1 if there is none. */
+/** Returns the index of the closing quote from a position inside a string; -1 if not found. */
 const endOfString = (text: string, from: number): number => {
   for (let quote = text.indexOf('"', from); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0;

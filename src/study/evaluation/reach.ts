@@ -28,7 +28,7 @@ export const outerAddresses = (): readonly string[] =>
     all.filter(({ internal, scopeid = 0 }) => !internal && scopeid === 0).map(({ address }) => address),
   );
 
-/** Returns an address by which others can reach a server; undefined if there is none. Ignores firewalls. */
+/** Returns an address by which others can reach a server; else undefined. Ignores firewalls. */
 export const reachedBy = async (url: string): Promise<string | undefined> => {
   const { hostname, port, protocol } = new URL(url);
   if (!isOfThisMachine(hostname)) return hostname;

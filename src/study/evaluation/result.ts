@@ -24,7 +24,7 @@ export interface ProblemResult {
 
 export type Outcome = Pick<ProblemResult, 'scores' | 'answers'>;
 
-/** One model's scores by problem, as sums and weights; a plain score has weight 1. */
+/** A model's scores by problem, as sums and weights; a plain score has weight 1. */
 export interface ScoreColumn {
   readonly sums: Float64Array;
   readonly weights: Float64Array;

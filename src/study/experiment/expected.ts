@@ -6,15 +6,14 @@ import { version } from '../../core/base/files/version.js';
 const digits = 16;
 
 /**
- * Returns the stamp of an experiment's jobs, `VERSION:DIGITS`: layerloom's version, and the first 16 digits
- * of the SHA-256 of the experiment's text. The path does not count, because hosts may mount the file
- * elsewhere.
+ * Returns the stamp of an experiment's jobs, `VERSION:DIGITS`: layerloom's version, and 16 digits of the
+ * SHA-256 of the experiment's text. The file's path does not count, because hosts may mount it elsewhere.
  */
 export const stampOf = (text: string): string => `${version}:${digestOf(text)}`;
 
 /**
- * Checks that a job runs with its version and experiment. Parts of different plans would compute some shards
- * twice and others never.
+ * Checks that a job has the version and experiment that it was planned with. Jobs of different plans would
+ * compute some shards twice and others never.
  *
  * @param stamp from `stampOf`
  * @param place the experiment's file, for messages

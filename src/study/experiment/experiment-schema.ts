@@ -63,7 +63,6 @@ const rolesOf = (method: Method<never>): Properties => {
   };
 };
 
-/** Keys that entries share with recipes. */
 const common: Properties = {
   ...propertiesOf(commonSettings),
   ...propertiesOf(outputSettings.omit({ layout: true, maxShardSize: true })),
@@ -120,7 +119,7 @@ const severalMethods = (known: readonly Method<never>[]): JsonSchema =>
     ...{ name: text, base, method: listOf({ enum: known.map(({ name }) => name) }) },
   });
 
-/** Settings of another harness are not checked. */
+/** Does not check another harness's settings. */
 const evaluation = ({ description, ...settings }: JsonSchema): JsonSchema => ({
   description,
   if: { properties: { harness: { not: { const: 'lm-eval' } } }, required: ['harness'] },

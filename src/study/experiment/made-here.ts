@@ -8,8 +8,8 @@ import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js'
 import { parseJson } from '../../core/texts/json.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 
-// An experiment's `evaluate:` block may contain commands. Batches note the folders that they write, with the
-// commands, where only the user can write. Commands of other folders may come from anywhere, so they need
+// An experiment's `evaluate:` block may contain commands. A batch notes the folder that it writes, and these
+// commands, where only the user can write. Other folders may come from anywhere, so their commands need
 // permission.
 
 /** Harness arguments that name no file, model or code. */
@@ -38,8 +38,8 @@ const plainArguments: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the values of an `evaluate:` block that can run arbitrary code. Functions of task files are Python;
- * back-end arguments may name code (`trust_remote_code`).
+ * Returns the values in `evaluate:` that can run arbitrary code: functions in task files are Python, and
+ * back-end arguments may enable code (`trust_remote_code`).
  */
 export const commandsIn = ({
   serve,
@@ -72,8 +72,8 @@ const noteOf = async (directory: string, env: NodeJS.ProcessEnv): Promise<string
   join(stateFolder(env), `${sha256(await realpath(directory)).slice(0, 32)}.json`);
 
 /**
- * Notes that this user's batch wrote a folder with these commands. Without a state folder, the folder counts
- * as somebody else's.
+ * Notes that a batch of this user wrote a folder with these commands. Without a state folder, notes nothing,
+ * and evaluations need the flag.
  */
 export const noteMadeHere = async (
   directory: string,
@@ -94,9 +94,7 @@ export const noteMadeHere = async (
       },
     );
     await rename(partial, note);
-  } catch {
-    // Without the note, evaluations need the flag.
-  }
+  } catch {}
 };
 
 const isMadeHere = async (

@@ -12,14 +12,14 @@ export interface MeasuredMerging {
   readonly seconds: number;
 }
 
-/** Disks are assumed to read twice as fast as they write, as in `BatchCost.seconds`. */
+/** Assumes that disks read twice as fast as they write, as in `BatchCost.seconds`. */
 export const workOf = (bytesWritten: number, bytesRead: number): number =>
   Math.max(bytesWritten, bytesRead / 2);
 
 /**
  * Returns the seconds of merging at a measured rate.
  *
- * @param missing bytes of shards that do not exist yet
+ * @param missing bytes of shards still to make
  */
 export const mergingSeconds = (
   { bytesToWrite, bytesToRead, bytesToMeasure }: BatchCost,
@@ -32,9 +32,9 @@ export const mergingSeconds = (
 };
 
 /**
- * Finds the largest recorded run on this host, among the experiment in a directory and those over its store.
+ * Finds the largest recorded run on this host, for the experiment in a directory or others over its store.
  *
- * @param out directory of the experiment; need not exist
+ * @param out the experiment's directory; need not exist
  */
 export const measuredMerging = async (
   out: string,
@@ -43,7 +43,7 @@ export const measuredMerging = async (
   const directories = new Set([resolve(out), ...(await experimentsOver(resolve(store)))]);
   const measured: MeasuredMerging[] = [];
   for (const directory of directories) {
-    // A run in the directory reports invalid records.
+    // The run itself reports invalid records.
     const record = await readRecord(directory).catch((): undefined => undefined);
     if (record !== undefined && isMeasured(record)) {
       const { bytesWritten, bytesRead, seconds } = record;
@@ -58,7 +58,7 @@ export const measuredMerging = async (
 const isMeasured = ({ bytesWritten, bytesRead, seconds }: ExperimentRecord): boolean =>
   workOf(bytesWritten, bytesRead) > 0 && seconds > 0;
 
-/** A run over the store reports the store's errors. */
+/** Returns the experiments over a store. Ignores errors, which a run over the store reports. */
 const experimentsOver = async (store: string): Promise<string[]> => {
   const found = await openStore(store, false)
     .then(readExperiments)

@@ -20,15 +20,15 @@ import { withOptions } from './recorded-options.js';
 
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
-  /** Continue an existing experiment. Keeps complete merges; replaces others if layerloom wrote them. */
+  /** Continue an existing experiment: keep complete merges, and replace others that layerloom wrote. */
   resume?: boolean | undefined;
   /** The same as `resume`. */
   force?: boolean | undefined;
-  /** Merges to make and record, as if the experiment had no others. Default: all. */
+  /** Merges to make and record, as if the experiment had no others; default: all. */
   only?: ((merge: ExperimentMerge) => boolean) | undefined;
   /**
    * Recorded merges to write: patterns of names, in which `*` stands for any text; may be empty. Merges that
-   * an earlier run wrote are kept up to date. Others stay pending, and can be scored in place. Default: all.
+   * an earlier run wrote stay up to date. Others remain pending, and can be scored in place. Default: all.
    */
   write?: readonly string[] | undefined;
   /** Overrides the experiment's tokenizer source: `auto`, `strict`, … */
@@ -38,16 +38,16 @@ export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   /** Base of relative paths, for an experiment given as an object. */
   directory?: string | undefined;
   /**
-   * The stamp of this run's jobs, from `planExperiment`. Another version of layerloom, or another text of the
-   * experiment, is refused.
+   * Stamp of this run's jobs, from `planExperiment`. Refuses the run if layerloom's version or the experiment
+   * has changed.
    */
   expect?: string | undefined;
 }
 
-/** `ExperimentOptions` for a plan, which needs no output. */
+/** `ExperimentOptions` for a plan, whose output is optional. */
 export type PlanExperimentOptions = Omit<ExperimentOptions, 'out'> & { readonly out?: string | undefined };
 
-/** An experiment, its wanted merges, and the options of their batch. */
+/** An experiment, the merges to make, and their batch's options. */
 interface OpenedExperiment<O> {
   readonly experiment: Experiment;
   readonly merges: readonly ExperimentMerge[];
@@ -55,7 +55,7 @@ interface OpenedExperiment<O> {
     Pick<BatchOptions, 'layout' | 'maxShardSize'> & { readonly warnings: readonly string[] };
 }
 
-/** Opens an experiment for some work. Errors of the work get positions in the experiment's file. */
+/** Opens an experiment for some work, and adds positions in the file to the work's errors. */
 export const withExperiment = async <O extends PlanExperimentOptions, T>(
   input: ExperimentInput | string,
   options: O,
@@ -76,15 +76,12 @@ export const withExperiment = async <O extends PlanExperimentOptions, T>(
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     const { merge, place } = error.context;
-    // The path in a merge's error is that in the merge's own recipe.
+    // A merge's error has a path in the merge's own recipe.
     throw merge !== undefined || place !== undefined ? error : withPlace(error, experiment);
   }
 };
 
-/**
- * Checks the experiment's models before a directory or lock is made. Models of merges are checked when
- * opened.
- */
+/** Checks references before a directory or lock is made. Models to merge are checked when they are opened. */
 export const checkPlacesOf = async (
   experiment: Experiment,
   merges: readonly ExperimentMerge[],
@@ -106,7 +103,7 @@ const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experimen
 ];
 
 /**
- * Returns a predicate of the merges to write: those that match a pattern, and those written earlier.
+ * Returns a predicate for merges to write: those that match a pattern or are already written.
  *
  * @throws INVALID_PARAMETER if a pattern matches no merge
  */
@@ -136,7 +133,7 @@ export const storeOf = async ({
     : await openThere(resolve(store ?? join(out ?? '.', '.store')));
 
 /**
- * Finds the shards of merges with statistics in an earlier run's record.
+ * Finds shards, made by an earlier run, of merges that depend on statistics.
  *
  * @param look finds a shard in the store
  */

@@ -27,30 +27,30 @@ import { formerRecord } from './record/experiment-record.js';
 
 interface ExperimentPlan {
   readonly plan: BatchPlan<ExperimentMerge>;
-  /** The order in which merges are finished. */
+  /** Merges in the order in which they finish. */
   readonly stages: readonly Stage<ExperimentMerge>[];
   readonly cost: BatchCost;
-  /** Weights to fetch from hubs; their number of bytes may be 0. */
+  /** Weights to fetch from hubs; may be 0 bytes. */
   readonly download: PlannedDownload;
   readonly experiment: Experiment;
-  /** The value for `expect` of runs. */
+  /** Stamp of the jobs, for `expect`. */
   readonly stamp: string;
   readonly disk: DiskNeed;
-  /** Seconds at the rate of an earlier run over the same directory or store; null without one. */
+  /** Seconds at the rate of an earlier run over the directory or store; null without such a run. */
   readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
-  /** Errors that an option would avoid: an existing output, missing weights. */
+  /** Errors that an option would avoid: existing output, missing weights. */
   readonly wanted: readonly LayerloomError[];
   readonly inPlace: CostInPlace;
 }
 
 /**
- * Plans an experiment: the shards of each merge, and the cost over an empty store, or the remaining cost if
- * `out` has a record. Reads headers and a few sampled blocks of each file; writes nothing. With `out`, also
+ * Plans an experiment: the shards of each merge, and the cost over an empty store; if `out` has a record, the
+ * remaining cost. Reads headers and a few sampled blocks of each file, and writes nothing. With `out`, also
  * checks the output.
  *
  * @example const { cost } = await planExperiment('swahili.yaml', {})
- * @throws RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those
- *   that `runExperiment` throws before its first weight
+ * @throws RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those that
+ * `runExperiment` throws before its first weight
  */
 export const planExperiment = (
   input: ExperimentInput | string,
@@ -71,7 +71,7 @@ export const planExperiment = (
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);
     const present = await presentIn(written, store);
-    // A resumed experiment costs only the rest.
+    // A resumed experiment only costs what remains.
     const stages = stagesOf(written, (key) => before === undefined || !present.has(key), options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
@@ -95,14 +95,14 @@ export const planExperiment = (
     };
   });
 
-/** Considers only shards whose keys are certain. */
+/** Finds existing shards among those with final keys. */
 const presentIn = async (
   { merges, shards }: BatchPlan<ExperimentMerge>,
   store: ShardStore | undefined,
 ): Promise<ReadonlySet<string>> => {
   const present = new Set<string>();
   if (store === undefined) return present;
-  // In a dry run, merges with statistics that do not exist yet have placeholder keys.
+  // A dry run does not compute statistics, so merges that need them have placeholder keys.
   const certain = merges.filter(({ basis, isMade }) => basis === undefined || isMade);
   for (const key of new Set(certain.flatMap((merge) => merge.shards.map(({ key }) => key))))
     if (shards.has(key) && (await store.expect(key)) !== undefined) present.add(key);

@@ -9,13 +9,12 @@ interface ExperimentChanges {
   readonly allowNonFinite?: boolean | undefined;
 }
 
-/** Options that merges depend on. */
 export type MergeChanges = {
   readonly [Key in keyof Omit<RecordedOptions, 'directory'>]?: RecordedOptions[Key] | undefined;
 };
 
 /**
- * Overrides settings of an experiment by options.
+ * Applies options that override an experiment's settings.
  *
  * @throws INVALID_PARAMETER
  */

@@ -33,21 +33,21 @@ import { describeLeft } from './scoring/requests/left-results.js';
 import { describeTrained } from './scoring/requests/trained-problems.js';
 import { scoredTexts, trainingFactsOf } from './scoring/requests/training-facts.js';
 
-/** Cost of a run, and the record in `experiment.json`. */
+/** The cost of a run, and its record in `experiment.json`. */
 export interface ExperimentResult extends BatchResult {
   readonly experiment: ExperimentRecord;
 }
 
 /**
  * Runs an experiment: pairs × configurations × languages, over one store of shards. `experiment.json` in
- * `out` records the state of every merge, at most a second late.
+ * `out` records every merge's state, at most a second late.
  *
  * @example await runExperiment('swahili.yaml', { out: './swahili' })
  * @example await runExperiment({ tasks: { math: './math-1' }, languages: { swahili: { swh: './swh-1' } },
- *   merges: [{ name: 'default', method: 'layer_swap' }] }, { out: './swahili' })
+ * merges: [{ name: 'default', method: 'layer_swap' }] }, { out: './swahili' })
  * @param input an experiment's file (YAML), or an object with keys in camel case
- * @throws RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is
- *   an experiment already, without `resume`. A failed merge does not throw: its record has the error.
+ * @throws RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS for an existing experiment
+ * without `resume`. A failed merge does not throw; its record has the error.
  */
 export const runExperiment = (
   input: ExperimentInput | string,
@@ -61,7 +61,7 @@ export const runExperiment = (
       const note = selectedNote(experiment.evaluate);
       const cardNotes = note === undefined ? [] : [note];
       const batch = { ...given, out, identitiesOf: movedIn(out, true), cardNotes };
-      // In an array of jobs, only the last one writes the directory.
+      // In an array of jobs, only the last one writes merges.
       if (options.range !== undefined) {
         const result = await runBatch(merges, batch);
         const record = new RunRecord(experiment, merges, batch, started);
@@ -94,14 +94,14 @@ export const runExperiment = (
   );
 };
 
-/** Returns sentences for model cards: which problems, scored before this run, the experts were trained on. */
+/** Returns notes for model cards: problems, scored before this run, that the experts were trained on. */
 const trainedNotes = async (out: string, former: ExperimentRecord): Promise<string[]> => {
   const { problems } = await trainingFactsOf(out, former, await scoredTexts(out, former));
   return problems.map((trained) => `${describeTrained(trained)}.`);
 };
 
 /**
- * Locks a directory, creating it if needed. If the work fails before writing anything, removes the lock file.
+ * Locks a directory, creating it if needed. Removes the lock file if the work fails before writing anything.
  */
 const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   const lockPath = join(out, lockName);
@@ -120,7 +120,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       });
     isLocked = true;
     endedRuns.delete(out);
-    // Only evaluators read the lock's text.
+    // Only evaluations read the lock's text.
     await file
       .truncate()
       .then(async () =>
@@ -135,7 +135,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       throw error;
     }
   } finally {
-    // An empty lock means that nobody works here. Another process's lock keeps its text.
+    // An empty lock means that nobody works here. Another process's lock stays as it is.
     if (isLocked) await file.truncate().catch(() => endedRuns.add(out));
     await file.close();
   }
@@ -167,7 +167,7 @@ const runHere = async (
         record.addPlan(plan);
         await options.onPlan?.(plan, planned, present);
         if (scoring !== undefined) await noteMadeHere(options.out, scoring);
-        // The former record stays until the states of merges are known.
+        // The former record stays until the merges' states are known.
         if (former !== undefined) writer.updateSoon(running);
         else await writer.update(running);
       },

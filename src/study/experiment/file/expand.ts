@@ -28,30 +28,29 @@ import { Models, type Subject } from './subjects.js';
 
 /** A merge of an experiment. */
 export interface ExperimentMerge {
-  /** Stable, readable and unique: `swahili/math-1+swh-2/default`. */
+  /** Stable, readable, unique: `swahili/math-1+swh-2/default`. */
   readonly name: string;
-  /** The language; `all` for merges of no single language. */
+  /** The language; `all` for merges that belong to no single language. */
   readonly language: string;
-  /** An expert's name, or `soup`; null if the merge has none. */
+  /** An expert's name or `soup`; null without a task expert. */
   readonly task: string | null;
   readonly languageExpert: string | null;
   readonly method: string;
-  /** The parameters, with defaults. */
+  /** Parameters, with defaults. */
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** The recipe; models are `NAME=PATH`. Recipes with the same soup share its object. */
+  /** The recipe, with models as `NAME=PATH`. Recipes with the same soup share its object. */
   readonly recipe: RecipeInput;
-  /** The merge's directory, relative to the experiment's. */
   readonly path: string;
   /** The entry's index, for `experiment.locate(['merges', entry])`, and its name. */
   readonly entry: number;
   readonly entryName: string;
 }
 
-/** Most merges of an experiment; more are surely a mistake in a grid. */
+/** Most merges of an experiment; more are surely a mistake. */
 const mostMerges = 100_000;
 
 /**
- * Expands an experiment into its merges, in the order of entries: every configuration for every pair of every
+ * Expands an experiment into merges, in the order of entries: every configuration for every pair of every
  * language. Opens no models.
  *
  * @throws the codes of `parseRecipe` and RECIPE_INVALID, with file, line and column
@@ -72,7 +71,7 @@ export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
 interface Expanding extends MergeEntry {
   readonly index: number;
   readonly method: Text;
-  /** The method's part of the merges' names; undefined if the entry has one method. */
+  /** The method in merges' names; undefined if the entry has one method only. */
   readonly label: string | undefined;
 }
 
@@ -207,7 +206,7 @@ const parametersOf = (
     ...Object.fromEntries(
       settingNames()
         .filter((name) => experiment[name] !== undefined && !entries.has(name))
-        // The block `tokenizer` has a `source` of its own.
+        // `tokenizer` has its own `source`.
         .filter((name) => name !== 'tokenizerSource' || !entries.has('tokenizer'))
         .map((name) => [name, experiment[name]]),
     ),
@@ -220,14 +219,14 @@ interface BaseQuestion {
   readonly method: Method<never>;
   readonly experiment: Experiment;
   readonly entry: Expanding;
-  /** True if each expert is merged alone, so that no other expert can be the base. */
+  /** True if each expert is merged alone, so that no other can be the base. */
   readonly isSingle: boolean;
 }
 
 /**
- * Returns a function from subject to base: the entry's own (`task`, `language` and `base` mean models of the
- * experiment), or the experiment's if the method or its weights require one. For slerp and similar methods
- * the base is the task expert.
+ * Returns a function from subject to base. The base is the entry's own (`task`, `language` and `base` mean
+ * models of the experiment), or the experiment's if the method or its weights need one. For slerp and similar
+ * methods it is the task expert.
  */
 const baseFor = (
   given: unknown,
@@ -256,7 +255,7 @@ const baseFor = (
   });
 };
 
-/** Checks the recipe of a configuration. Other recipes of the configuration differ only in models. */
+/** Checks a configuration's recipe once; its other recipes differ only in models. */
 const check = (
   recipe: RecipeInput,
   entry: Expanding,

@@ -2,9 +2,9 @@ import type { Experiment } from './read-experiment.js';
 import { allLanguages } from './subjects.js';
 
 export interface MeasuredModel {
-  /** `merge`, `base`, `task`, `language`, or a reference's own role. */
+  /** `merge`, `base`, `task`, `language`, or a reference's role. */
   readonly role: string;
-  /** Languages of an expert or merge (`all` for no single one), or the languages of a limited reference. */
+  /** Languages of an expert or merge (`all` if of no single one), or those that a reference is limited to. */
   readonly languages?: readonly string[] | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface EvaluatedLanguages {
  * Returns a function from model to the languages that it is measured in, the experiment's own first.
  *
  * Every model is measured in languages without experts (English). In the experiment's own languages, language
- * experts, merges and limited references are measured only in theirs; other models in all. `everyLanguage`
+ * experts, merges and limited references are measured only in theirs, other models in all. `everyLanguage`
  * measures every model in every language, for the ten-language means of the paper's Table 2.
  */
 export const measuredLanguages = ({
@@ -41,7 +41,7 @@ export const measuredLanguages = ({
       role === 'task' ||
       languages === undefined ||
       languages.includes(allLanguages);
-    // There may be thousands of languages, so merges must not iterate over all of them.
+    // With thousands of languages, merges must not iterate over all.
     const measured = isEverywhere
       ? [...own.keys()]
       : [...new Set(languages)]
@@ -51,7 +51,7 @@ export const measuredLanguages = ({
   };
 };
 
-/** Without `evaluate.tasks`, models are measured in the experiment's own languages. */
+/** Without `evaluate.tasks`, returns the experiment's own languages. */
 export const evaluatedLanguagesOf = ({
   languages,
   evaluate,

@@ -11,21 +11,18 @@ import { windowsOf } from './windows.js';
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** The models of an entry's merges, and their form in recipes. */
+/** An entry's models and their form in recipes. */
 export interface Merged {
   /**
-   * Windows of runs depend on the configuration. Without one, returns as many subjects as any configuration
-   * has.
+   * Returns the subjects for a configuration, which decides windows of runs. Without one, returns as many
+   * subjects as any configuration has.
    */
   readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
   readonly roles: readonly string[];
   readonly toModels: (subject: Subject) => object;
 }
 
-/**
- * @param tree the entry, with keys in camel case
- * @throws RECIPE_INVALID
- */
+/** @throws RECIPE_INVALID */
 export const mergedBy = (
   method: Method<never>,
   tree: Mapping,

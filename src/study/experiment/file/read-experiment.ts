@@ -39,26 +39,22 @@ import { type Partitions, partitionsOf } from './blocks/partitions.js';
 import { checkpointReferences, isOfRuns, type Runs, runsOf } from './blocks/runs.js';
 import type { SearchSettings } from './blocks/search-block.js';
 
-/**
- * An experiment that has been read: names are unique and paths absolute. Parameters of methods are not
- * checked yet.
- */
+/** A parsed experiment: names are unique and paths absolute. Methods' parameters are not checked yet. */
 export interface Experiment extends z.output<typeof plainSettings> {
   /** Absolute path; undefined if the experiment was given as an object. */
   readonly file: string | undefined;
   /** Base of relative paths. */
   readonly directory: string;
-  /** The file's text, or the object as YAML. */
+  /** The file's text; for an object, its YAML. */
   readonly text: string;
   /** The base: an absolute path or `org/name`, with an optional prefix `NAME=`. */
   readonly base: string | undefined;
   readonly tasks: Experts;
   readonly languages: ReadonlyMap<string, Experts>;
-  /** Training runs, for averaging windows of checkpoints. */
+  /** Training runs, whose checkpoints can be averaged in windows. */
   readonly runs: Runs;
   readonly merges: readonly MergeEntry[];
   readonly partitions: Partitions;
-  /** `evaluate:` in the file's form, checked. */
   readonly evaluate: EvaluationBlock | undefined;
   readonly search: SearchSettings | undefined;
   /** True if merges are compared with the base and the single experts. */
@@ -67,7 +63,7 @@ export interface Experiment extends z.output<typeof plainSettings> {
   readonly furtherReferences: readonly FurtherReference[];
   /**
    * Returns the position of a value or key in the file, such as `['merges', 2, 'bottomTransition']`. If it
-   * does not exist, returns that of the innermost existing value on the path.
+   * does not exist, returns the position of the innermost value on the path that does.
    */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
@@ -75,10 +71,9 @@ export interface Experiment extends z.output<typeof plainSettings> {
 /** Experts by name: absolute paths or `org/name`. */
 export type Experts = ReadonlyMap<string, string>;
 
-/** An entry of `merges`: a method with parameters; each may be a list of values to try. */
+/** An entry of `merges`: a method and its parameters, each of which may be a list of values to try. */
 export interface MergeEntry {
   readonly name: string;
-  /** The whole entry, with keys in camel case. */
   readonly tree: Mapping;
 }
 
@@ -89,8 +84,8 @@ const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with ta
 const kindOfFile = (): DocumentKind => ({ ...kind, keys: [...known(), ...recipeKeys] });
 
 /**
- * Reads an experiment's file. Relative paths begin in its folder. A text beginning with `{` is the experiment
- * itself, with paths relative to the working directory; messages call it `experiment`.
+ * Reads an experiment's file. Relative paths start from its folder. A text beginning with `{` is itself the
+ * experiment: its paths start from the working directory, and messages call it `experiment`.
  *
  * @throws RECIPE_INVALID, with file, line and column
  */
@@ -103,14 +98,13 @@ export const readExperiment = async (file: string): Promise<Experiment> => {
 /**
  * Reads an experiment's recorded text.
  *
- * @param directory base of relative paths
  * @throws RECIPE_INVALID
  */
 export const readExperimentText = (text: string, label: string, directory: string): Promise<Experiment> =>
   read(text, { label, file: undefined, directory });
 
 /**
- * Checks the text of a file before it is written.
+ * Checks an experiment's text before its file is written.
  *
  * @throws RECIPE_INVALID
  */
@@ -296,7 +290,7 @@ const languagesOf = async (
 };
 
 const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> => {
-  // Without merges, the experiment only scores models.
+  // An experiment without merges only scores models.
   if (tree.kind === 'list' && tree.items.length === 0) return [];
   const merges: MergeEntry[] = [];
   const seen = new Map<string, Mark>();

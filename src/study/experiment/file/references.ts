@@ -5,19 +5,18 @@ import type { Experiment } from './read-experiment.js';
 /** A model that merges are compared with. */
 export interface ExperimentReference {
   readonly name: string;
-  /** `base`, `task`, `language`, or the experiment's own word: `joint`, `checkpoint`. */
+  /** `base`, `task`, `language`, or the user's word: `joint`, `checkpoint`. */
   readonly role: string;
-  /** Languages in which the model is measured. */
   readonly languages: readonly string[];
   /**
-   * The languages of a language expert or limited model, whatever `every_language` says. Averages over
-   * experts use them.
+   * Languages of a language expert or limited model, regardless of `every_language`. Averages over experts
+   * use them.
    */
   readonly expertIn?: readonly string[];
   readonly model: string;
 }
 
-/** Returns the base, every expert once, and the further models. Returns none for `references: false`. */
+/** Returns the base, every expert once, and further models; empty for `references: false`. */
 export const experimentReferences = (experiment: Experiment): ExperimentReference[] => {
   const { base, tasks, languages, references, furtherReferences } = experiment;
   if (!references) return [];

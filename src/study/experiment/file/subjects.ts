@@ -6,20 +6,19 @@ import type { ModelInput, RecipeInput } from '../../../core/methods/recipes.js';
 import type { Experiment, Experts } from './read-experiment.js';
 
 export interface Subject {
-  /** `all` for models of no single language. */
+  /** The language; `all` for models that belong to no single one. */
   readonly language: string;
-  /** A name, or `soup`; null if absent. */
+  /** A name or `soup`; null without a task expert. */
   readonly task: string | null;
-  /** A name, `soup` or `all-soup`; null if absent. */
+  /** A name, `soup` or `all-soup`; null without a language expert. */
   readonly languageExpert: string | null;
   /** Prefix of the merge's name: `swahili/math-1+swh-2`. */
   readonly directory: string;
   readonly models: { readonly task?: ModelInput; readonly language?: ModelInput };
-  /** The step of a window's last checkpoint. */
+  /** Step of the last checkpoint in a window. */
   readonly until?: number;
 }
 
-/** The language of merges that belong to no single language. */
 export const allLanguages = 'all';
 
 interface Choice {
@@ -27,7 +26,7 @@ interface Choice {
   readonly model: ModelInput;
 }
 
-/** An experiment's models. Each soup is one object, so it is opened and compiled once. */
+/** An experiment's models. A soup is one object, so that it is opened and compiled only once. */
 export class Models {
   readonly tasks: readonly Choice[];
   readonly languages: ReadonlyMap<string, readonly Choice[]>;
@@ -46,7 +45,7 @@ export class Models {
     return this.#soup('soup', language, this.languages.get(language) ?? []);
   }
 
-  /** All experts as one choice, each once. */
+  /** All experts once, as a single choice. */
   get allSoup(): Choice {
     return this.#soup('all-soup', allLanguages, [...this.languages.values()].flat());
   }
@@ -67,9 +66,9 @@ const choicesOf = (experts: Experts): Choice[] =>
 /**
  * Returns the pairs of a merge: every task expert with every expert of each language, or those that `task`
  * and `language` select. `soup` means the soup of all task experts, or of the language's experts; `all-soup`
- * means that of all languages' experts.
+ * that of all languages' experts.
  *
- * A pair of two soups has the language as its directory. A pair with `all-soup` is the same for every
+ * The directory of a pair of two soups is the language. A pair with `all-soup` is the same for every
  * language, so it exists once, under `all`.
  *
  * @throws RECIPE_INVALID for an unknown expert
@@ -103,8 +102,8 @@ const pairOf = (language: string, task: Choice, expert: Choice): Subject => ({
 });
 
 /**
- * Returns the experts of a merge of one model. In `model`, `task` and `language` mean all experts of that
- * kind. Task experts have no language and are under `all`.
+ * Returns the experts of a merge of one model each. In `model`, `task` and `language` mean all experts of
+ * that kind. Task experts belong to no language, and go under `all`.
  *
  * @throws RECIPE_INVALID without `model`, or for an unknown expert
  */

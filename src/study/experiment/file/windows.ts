@@ -12,17 +12,17 @@ import type { Runs } from './blocks/runs.js';
 import { allLanguages, type Subject } from './subjects.js';
 
 /**
- * Returns the windows of an entry: for each run every step, or those under `until`, with enough checkpoints
- * before it.
+ * Returns an entry's windows of checkpoints: for each run every step, or those in `until`, that has enough
+ * checkpoints up to it.
  *
- * @param window checkpoints per window; default: all from the first on
+ * @param window checkpoints per window; default: all from the first
  * @throws RECIPE_INVALID for an unknown run or step, or too few checkpoints
  */
 export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | undefined): Subject[] => {
   const names = textsOf(merge, 'run', [...runs.keys()]);
   const wanted = stepsOf(merge);
   const given = window?.value.kind === 'leaf' ? window.value.value : undefined;
-  // The recipe's check refuses other values.
+  // The recipe's check refuses other types.
   const least = typeof given === 'number' ? given : 1;
   const subjects = names.flatMap((name) => {
     const { path, steps } = valueAt(runs, name);

@@ -12,7 +12,7 @@ import {
 import type { PlacedMerges } from './plan-in-place.js';
 
 /**
- * Identifies the weights of an unwritten merge, without reading weights; undefined if the plan lacks it.
+ * Identifies an unwritten merge's weights without reading them; undefined if the merge is not planned.
  *
  * @throws READ_FAILED, the codes of `planRecipe`
  */

@@ -3,19 +3,19 @@ import type { BatchPlan } from '../../batch/planning/batch-plan.js';
 import { scratchPlace } from '../../store/claims/scratch.js';
 import { type PlacedMerges, placeMerges } from './plan-in-place.js';
 
-/** Data made to score unwritten merges. */
+/** Cost of scoring unwritten merges. */
 export interface CostInPlace {
   readonly merges: number;
-  /** Bytes of computed tensors, and of whole merges without a donor (a model to start from). */
+  /** Bytes of computed tensors, plus whole merges without a donor (a model to start from). */
   readonly bytes: number;
   readonly place: string;
-  /** Bytes that writing the merges would take; a shard that several merges share counts once. */
+  /** Bytes that writing the merges would take; shared shards count once. */
   readonly bytesWritten: number;
-  /** Number of merges that are written to `place` and removed, because no loaded model can become them. */
+  /** Merges that are written to `place` and removed later, because no loaded model can become them. */
   readonly withoutDonor: number;
 }
 
-/** @param beside directory that is used if memory has no room */
+/** @param beside directory to use if memory is too small */
 export const costInPlace = async (
   plan: BatchPlan<BatchMerge>,
   beside: string,

@@ -38,21 +38,21 @@ import { type ContentsInPlace, contentsInPlace } from './contents-in-place.js';
 import { type PlacedMerge, type PlacedMerges, placeMerges } from './plan-in-place.js';
 
 export interface InPlaceOptions extends Omit<BatchPlanOptions, 'assume'>, Omit<RunControls, 'onProgress'> {
-  /** Directory that is used if memory has no room. */
+  /** Directory to use if memory is too small. */
   readonly beside: string;
 }
 
-/** An unwritten merge that programs can load. Disposing removes its directory. */
+/** An unwritten merge, ready to load. Disposing removes its directory. */
 export interface MergeToLoad extends AsyncDisposable {
   /** Directory with the merge's small files and the donor's weights. */
   readonly path: string;
-  /** The merge's weights. Undefined without a donor: the weights are in `path`. */
+  /** The merge's weights; undefined if there is no donor and `path` has them. */
   readonly weights: WeightsInPlace | undefined;
 }
 
 /**
- * Unwritten merges of a batch. Unchanged tensors stay in the inputs; computed ones are made in a scratch
- * directory when first needed, with the keys and bytes of written shards.
+ * Unwritten merges of a batch. Unchanged tensors stay in the inputs. Computed ones are made in a scratch
+ * directory when first needed, with the same keys and bytes as written shards.
  */
 export class MergesInPlace implements AsyncDisposable {
   readonly #plan: BatchPlan<BatchMerge>;
@@ -64,11 +64,11 @@ export class MergesInPlace implements AsyncDisposable {
   readonly #inputs: InputFiles;
   readonly #sink: StoreSink;
   readonly #merges: ReadonlyMap<string, PlannedMerge<BatchMerge>>;
-  /** Identities of the weights, by name; equal to those of written merges. */
+  /** Identities of the weights by merge, equal to those of written merges. */
   readonly merges: ReadonlyMap<string, string>;
   readonly contents: ContentsInPlace;
   readonly #failed = new Map<string, unknown>();
-  /** Merges are made one at a time, so that shared shards are made once. */
+  /** Makes merges one at a time, so that shared shards are made once. */
   #turn: Promise<unknown> = Promise.resolve();
   #made = 0;
 
@@ -135,7 +135,7 @@ export class MergesInPlace implements AsyncDisposable {
     return this.#scratch.directory;
   }
 
-  /** True for a planned merge, refused ones included. */
+  /** True for planned merges, also refused ones. */
   has(name: string): boolean {
     return this.merges.has(name) || this.#refusedBy(name) !== undefined;
   }
@@ -152,7 +152,7 @@ export class MergesInPlace implements AsyncDisposable {
     return this.#placed.withoutDonor;
   }
 
-  /** @throws LayerloomError why the merge was refused */
+  /** @throws LayerloomError with the reason if the merge was refused */
   weightsOf(name: string): string | undefined {
     const refused = this.#refusedBy(name);
     if (refused !== undefined) throw refused;
@@ -168,7 +168,7 @@ export class MergesInPlace implements AsyncDisposable {
   }
 
   /**
-   * Makes the missing shards of a merge.
+   * Makes a merge's missing shards.
    *
    * @throws NON_FINITE, INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
    */
@@ -201,7 +201,7 @@ export class MergesInPlace implements AsyncDisposable {
     }
   }
 
-  /** @throws LayerloomError if the shard cannot be made, or the merge refuses its NaN or infinity */
+  /** @throws LayerloomError if the shard cannot be made, or has NaN or infinity that the merge refuses */
   async #refuse({ recipe }: PlannedMerge<BatchMerge>, shard: DistinctShard): Promise<void> {
     if (this.#failed.has(shard.key)) throw this.#failed.get(shard.key);
     if (recipe.allowNonFinite) return;
@@ -225,7 +225,7 @@ export class MergesInPlace implements AsyncDisposable {
       await rm(path, { recursive: true, force: true });
       await mkdir(path, { recursive: true });
       for (const file of (await plan()).files) {
-        // Skips files that would claim that the directory has the merge's weights.
+        // Skips files that describe the weights, because the directory has the donor's.
         if (indexNames.includes(file.name) || file.name === cardName) continue;
         const to = join(path, file.name);
         await mkdir(dirname(to), { recursive: true });

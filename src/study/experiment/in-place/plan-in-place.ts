@@ -14,16 +14,15 @@ import { type ContentPart, slotOf } from '../../evaluation/model-contents.js';
 import { exchangedDtypes, type PlacedTensor } from '../../evaluation/servers/weights-to-load.js';
 
 export interface PlacedMerge {
-  /** Unchanged tensors, in the inputs. */
+  /** Unchanged tensors, located in the inputs. */
   readonly copied: readonly PlacedTensor[];
-  /** Computed tensors, by layer; without a donor, whole shards. */
+  /** Computed tensors by layer; whole shards if there is no donor. */
   readonly computed: readonly DistinctShard[];
   /**
    * The donor: an input with the merge's tensor names, shapes and dtypes, which programs load first. Without
-   * one, the merge must be written.
+   * a donor, the merge must be written.
    */
   readonly donor: CheckpointIndex | undefined;
-  /** Parts by shard; merges that share a shard share its part. */
   readonly parts: readonly ContentPart[];
 }
 
@@ -36,7 +35,6 @@ export interface PlacedMerges {
   readonly withoutDonor: readonly string[];
 }
 
-/** Places merges without reading files. */
 export const placeMerges = (plan: BatchPlan<BatchMerge>): PlacedMerges => {
   const shardsOf = new Map<string, DividedShard>();
   const divided = (shard: MergeShard) => {
@@ -82,14 +80,14 @@ const divide = (
   }
   const whole = valueAt(shards, key);
   const copied = whole.tensors.flatMap(({ name, dtype, shape, expression, part }): StoredCopy[] => {
-    // A part of a tensor cannot be loaded by itself.
+    // Part of a tensor cannot be loaded alone.
     if (expression.kind !== 'copy' || part !== undefined) return [];
     const { source } = expression;
     const file = itemAt(itemAt(inputs, source.input).files, source.file).path;
     return [{ tensor: { name, dtype, shape, begin: source.begin, end: source.end, file }, source }];
   });
   if (copied.length === 0) return { copied: [], computed: [whole], part: partOf([], identify, [whole]) };
-  // Computed tensors are divided by layer, whatever the layout: other merges share layers, but not copies.
+  // Computed tensors are divided by layer in any layout: other merges share layers, but not copies.
   const ofLayers = groupBy(
     whole.tensors.filter(({ expression, part }) => expression.kind !== 'copy' || part !== undefined),
     ({ layer }) => layer,
@@ -107,7 +105,7 @@ interface StoredCopy {
   readonly source: StoredTensor;
 }
 
-/** Identifies a shard's contents: copied tensors by their bytes, computed tensors by the new shard's key. */
+/** Identifies a shard's contents: copies by their bytes, computed tensors by the new shard's key. */
 const partOf = (
   copied: readonly StoredCopy[],
   identify: Identify,
@@ -138,7 +136,7 @@ const tensorsIn = (path: string, opened: Opened): StoredCopy[] => {
   });
 };
 
-/** Finds the donor: a model that transformers loads in the same way as the merge. */
+/** Finds the donor: an input that transformers loads in the same way as the merge. */
 const donorOf = (
   wanted: readonly Pick<PlacedTensor, 'name' | 'dtype' | 'shape'>[],
   { opened }: BatchPlan<BatchMerge>,

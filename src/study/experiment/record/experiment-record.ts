@@ -14,7 +14,7 @@ import type { Score, Scores } from '../../evaluation/result.js';
 import type { ExperimentReference } from '../file/references.js';
 import { noRecord } from './no-record.js';
 
-/** Why a model has no score in a task. */
+/** Why a model has no score for a task. */
 export interface ScoreError {
   readonly code: string;
   readonly message: string;
@@ -22,7 +22,6 @@ export interface ScoreError {
 
 /** Fields that evaluations add to a merge or reference. */
 export interface Scored {
-  /** Scores by task; absent if empty. */
   readonly scores?: Scores;
   /** Error of the last attempt, by task. */
   readonly scoreErrors?: Readonly<Record<string, ScoreError>>;
@@ -39,33 +38,33 @@ export interface MergeRecord extends Scored {
   /** Path relative to the experiment's directory. */
   readonly path: string;
   readonly state: MergeState;
-  /** SHA-256 of the weights: equal weights have equal scores. */
+  /** SHA-256 of the weights; equal weights have equal scores. */
   readonly weights?: string;
-  /** For merges with statistics: SHA-256 of recipe and inputs, used by dry runs. */
+  /** For merges with statistics: SHA-256 of recipe and inputs, which dry runs use. */
   readonly basis?: string;
   readonly shards: { readonly shared: number; readonly new: number };
-  /** Input bytes of new shards; a shared shard counts for its first merge. */
+  /** Input bytes of new shards; a shared shard counts for the first merge that has it. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** This merge's share of its run's time, by bytes. */
+  /** This merge's share of the run's time, by bytes. */
   readonly seconds: number;
   readonly error?: { readonly code: string; readonly message: string };
 }
 
 const leftReasons = ['weights', 'settings', 'unmade', 'gone'] as const;
 
-/** Results that counted for a model and no longer do. */
+/** Results that no longer count for a model. */
 export interface LeftResults {
   readonly model: string;
-  /** The reason: changed weights, changed settings, an impossible merge, or a removed model. */
+  /** Why: weights or settings changed, the merge became impossible, or the model was removed. */
   readonly reason: (typeof leftReasons)[number];
   /** Files by task, relative to the experiment's directory. */
   readonly results: Readonly<Record<string, string>>;
 }
 
-/** Options that merges depend on, beside the experiment's text. */
+/** Options, besides the experiment's text, that merges depend on. */
 export interface RecordedOptions {
-  /** Base of the text's relative paths. */
+  /** Base of relative paths in the text. */
   readonly directory: string;
   readonly layout?: Layout;
   readonly maxShardSize?: string | number;
@@ -79,7 +78,6 @@ export interface RecordedOptions {
 export interface ExperimentRecord {
   readonly layerloom: string;
   readonly state: 'running' | 'done' | 'incomplete';
-  /** The text of the experiment's file. */
   readonly experiment: string;
   readonly base: string | null;
   readonly store: string;
@@ -87,13 +85,13 @@ export interface ExperimentRecord {
   readonly options?: RecordedOptions;
   readonly merges: readonly MergeRecord[];
   readonly references: readonly (ExperimentReference & Scored)[];
-  /** Patterns of the merges that the last batch finished first. */
+  /** Patterns of merges that the last batch finished first. */
   readonly first?: readonly string[];
   readonly evaluate?: EvaluationBlock;
   /** Absent if empty. */
   readonly left?: readonly LeftResults[];
   readonly cost: BatchCost;
-  /** Inputs read and shards written by the last run. */
+  /** Bytes read and shards written by the last run. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly seconds: number;
@@ -157,7 +155,7 @@ const optionsSchema: z.ZodType<RecordedOptions> = z.object({
   analysis: z.string().exactOptional(),
 });
 
-/** The part of `evaluate` that selects scores. */
+/** The keys of `evaluate` that select scores. */
 const scoredSchema = z.looseObject({
   tasks: z.record(z.string(), z.union([z.string(), z.array(z.string())])).exactOptional(),
   benchmarks: z
@@ -175,7 +173,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
   first: z.array(z.string()).readonly().exactOptional(),
-  // Reports work with any block; evaluations check the rest.
+  // Reports accept any block; evaluations check it.
   evaluate: z
     .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
       error: 'expected tasks: a list of names for each language',
@@ -218,7 +216,7 @@ export const readRecord = async (directory: string): Promise<ExperimentRecord> =
 };
 
 /**
- * Reads a record before it is replaced.
+ * Reads a record that is about to be replaced.
  *
  * @returns undefined if it is absent or invalid
  * @throws READ_FAILED

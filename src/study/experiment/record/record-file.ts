@@ -12,9 +12,9 @@ import { type ExperimentRecord, formerRecord } from './experiment-record.js';
 const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Writes `experiment.json`, for concurrent processes: a batch knows the states of merges, evaluators add
- * scores. Each process claims the file, merges its own facts with the file and the result files, and writes.
- * So no write loses another.
+ * Writes `experiment.json` from concurrent processes: a batch knows the states of merges, evaluations add
+ * scores. Each process claims the file, merges its facts with the file and the result files, and writes. So
+ * no process undoes another's write.
  */
 export class RecordFile {
   readonly #directory: string;
@@ -31,7 +31,7 @@ export class RecordFile {
   }
 
   /**
-   * Writes a record durably, with the present scores.
+   * Writes a record durably, with present scores.
    *
    * @throws WRITE_FAILED, READ_FAILED
    */
@@ -40,7 +40,7 @@ export class RecordFile {
   }
 
   /**
-   * Makes and writes the next record while nobody else writes.
+   * Makes and writes the next record while no other process can write.
    *
    * @throws WRITE_FAILED, READ_FAILED
    */
@@ -53,8 +53,8 @@ export class RecordFile {
   }
 
   /**
-   * Schedules an update, at least a second after the last. Writes take at most a tenth of the time; otherwise
-   * a run's work would grow with the square of its number of models.
+   * Schedules an update at least a second after the last. Writing takes at most a tenth of the time;
+   * otherwise the total would grow with the square of the number of models.
    *
    * @throws the error of an earlier scheduled update
    */
@@ -95,7 +95,7 @@ export class RecordFile {
     });
   }
 
-  /** Nobody else writes while this process holds the claim. */
+  /** To be called with the claim held, so that nobody else writes. */
   async #removePartials(): Promise<void> {
     if (this.#isClean) return;
     this.#isClean = true;

@@ -15,7 +15,7 @@ import type { ExperimentRecord, MergeRecord } from './experiment-record.js';
 
 type Moved = Pick<BatchResult, 'bytesRead' | 'bytesWritten'>;
 
-/** Makes the records of a run, from its plan and the outcomes so far. */
+/** Makes a run's records from its plan and the outcomes so far. */
 export class RunRecord {
   readonly #experiment: Experiment;
   readonly #merges: readonly ExperimentMerge[];
@@ -26,8 +26,8 @@ export class RunRecord {
   readonly #planned = new Map<string, Pick<MergeRecord, 'weights' | 'basis'>>();
 
   /**
-   * @param started in milliseconds, as `performance.now()`
-   * @param former the record of an earlier run in the directory
+   * @param started as from `performance.now()`
+   * @param former record of an earlier run in the directory
    */
   constructor(
     experiment: Experiment,
@@ -60,7 +60,7 @@ export class RunRecord {
     const { out, store = join(out, '.store'), first } = this.#options;
     const seconds = (performance.now() - this.#started) / 1000;
     const isNothingDone = state === 'done' && [...this.#outcomes.values()].every(({ isKept }) => isKept);
-    // A run that made nothing has no figures.
+    // A run that made nothing has no figures of its own.
     const figures =
       isNothingDone && this.#former?.state === 'done' ? this.#former : { cost, ...moved, seconds };
     return {
@@ -89,7 +89,7 @@ export class RunRecord {
       const planned = this.#planned.get(name);
       const weights = outcome === undefined ? planned?.weights : outcome.weights;
       const before = outcome?.isKept === true ? former.get(path) : undefined;
-      // A kept merge was made by an earlier run.
+      // An earlier run made this merge.
       const { shards, bytesRead, bytesWritten } =
         before?.state === 'done'
           ? before

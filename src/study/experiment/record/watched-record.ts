@@ -13,12 +13,12 @@ export class WatchedRecord {
   }
 
   /**
-   * Returns the same object until somebody writes the record.
+   * Returns the same object until the record changes.
    *
    * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
    */
   async read(): Promise<ExperimentRecord> {
-    // A rename changes inode or time.
+    // A replaced file has another inode or time.
     const status = await stat(join(this.#directory, recordName), { bigint: true }).catch(() => undefined);
     const stamp = `${status?.ino} ${status?.size} ${status?.mtimeNs}`;
     if (status === undefined || this.#read?.stamp !== stamp)

@@ -33,23 +33,23 @@ import { describeTrained } from './requests/trained-problems.js';
 import { scoredTexts, trainingFactsOf } from './requests/training-facts.js';
 import { environmentOf, type ScoringContext, type ScoringOutcome, scoreModel } from './score-model.js';
 
-/** Models that an evaluation scored, kept, and could not score. */
+/** Models that an evaluation scored, kept, or failed to score. */
 export interface EvaluationOutcome {
   readonly directory: string;
-  /** Numbers of models scored by this run, and of models that had all results. */
+  /** Models that this run scored, and models that already had all results. */
   readonly scored: readonly string[];
   readonly kept: readonly string[];
-  /** Numbers of results made by this run, and of results that existed; one for each model and task. */
+  /** Numbers of new and existing results, one per model and task. */
   readonly results: { readonly made: number; readonly there: number };
-  /** Failures by model and task; also of tasks that could not be run for any model. */
+  /** Failures by model and task, including tasks that could not be run for any model. */
   readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
-  /** Merges that do not exist: pending or failed. */
+  /** Pending or failed merges, which cannot be scored. */
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
   readonly seconds: number;
-  /** Bytes that shared processes loaded, and bytes of their models. Other processes do not report bytes. */
+  /** Bytes that shared processes loaded, and bytes of their models; other processes report neither. */
   readonly weights: { readonly loaded: number; readonly ofModels: number };
-  /** Number of merges that were scored in place, and bytes computed for them; null without `inPlace`. */
+  /** Merges that were scored in place, and bytes computed for them; null without `inPlace`. */
   readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
   readonly experiment: ExperimentRecord;
 }
@@ -58,14 +58,14 @@ export interface EvaluationOutcome {
  * Scores the merges, single experts, references and base of an experiment with lm-evaluation-harness, by the
  * experiment's `evaluate:` block, and records the scores in `experiment.json`.
  *
- * Results are stored by the identity of the weights: equal merges are scored once, and a result for the same
- * task, shots, seed and rows is reused. While a batch still merges, models are scored as they appear. A
- * failing model is recorded, and the others continue.
+ * Results are stored by weights: equal merges are scored once, and results with the same task, shots, seed
+ * and rows are reused. While a batch is merging, models are scored as they appear. A failure is recorded, and
+ * the other models continue.
  *
- * @param directory of an experiment that `runExperiment` has made or is making
- * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
- *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, IN_PLACE_REFUSED, INTERRUPTED; READ_FAILED if results cannot be read. A
- *   failing model or task does not throw: it is in `failed`.
+ * @param directory of an experiment, which `runExperiment` may still be running on
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING, SERVE_NOT_ALLOWED,
+ * JOBS_OUTDATED, IN_PLACE_REFUSED, INTERRUPTED; READ_FAILED if results cannot be read. Failing models and
+ * tasks do not throw; they are in `failed`.
  */
 export const evaluateExperiment = async (
   directory: string,
@@ -145,7 +145,7 @@ class Evaluation {
       const environment = environmentOf({ scoring, device });
       await using kept = new HarnessProcess(command, environment, weights);
       const { exchange, serve, serveTimeout: timeoutSeconds, fingerprint } = settings;
-      // All models share a running server anyway.
+      // A running server is shared by all models anyway.
       await using exchanging =
         exchange === undefined || (separate && serve !== undefined)
           ? undefined
@@ -184,7 +184,7 @@ class Evaluation {
   }
 
   /**
-   * Records the models' contents, so that moved models keep their results. Runs beside the scoring, which
+   * Records the models' contents, so that moved models keep their results. Runs alongside the scoring, which
    * reads the same files.
    */
   #noteContents(record: ExperimentRecord): { end(isWhole: boolean): Promise<void> } {
@@ -243,7 +243,7 @@ class Evaluation {
         ...lane,
         onLoaded: ({ bytes, ofBytes }) => {
           this.#loaded.loaded += bytes;
-          // A model has one run for each number of examples.
+          // A model has a run for each number of few-shot examples.
           if (!isLoaded) this.#loaded.ofModels += ofBytes;
           isLoaded = true;
         },
@@ -276,7 +276,7 @@ class Evaluation {
     }
   }
 
-  /** Returns a failure for each task, unless all of its results were imported. */
+  /** Returns a failure per task, unless all results were imported. */
   #impossible(
     { without }: Scoring,
     settings: EvaluationSettings,

@@ -23,29 +23,28 @@ import { usualScores } from './usual-scores.js';
 
 /** Options of `evaluateModels`. */
 export interface EvaluateModelsOptions extends Omit<EvaluateOptions, 'only' | 'part' | 'inPlace' | 'expect'> {
-  /** Directory of the results, made if needed. Default: `scores`. */
+  /** Directory for results, made if needed; default `scores`. */
   readonly out?: string | undefined;
-  /** Benchmarks to measure in each of `languages`, besides or instead of `tasks`. */
+  /** Benchmarks to measure in each of `languages`; may be combined with `tasks`. */
   readonly benchmarks?: readonly BenchmarkName[] | undefined;
-  /** Languages of the benchmarks, in lower case: `swahili`. Default English. */
+  /** Languages of the benchmarks, in lower case: `swahili`. Default: English. */
   readonly languages?: readonly string[] | undefined;
   /** Other settings of `evaluate:`, such as `{ fewshot: 8, device: 'cuda' }`. */
   readonly settings?: Omit<Evaluation, 'tasks' | 'limit'> | undefined;
 }
 
-/** The key of tasks that are named directly, in place of a language. */
+/** Key for directly named tasks, in place of a language. */
 const ownTasks = 'tasks';
 
 /**
  * Scores models without an experiment: merges, other checkpoints, `BASE+ADAPTER`. `out` becomes an experiment
- * without merges, which tables, reports and `importResults` read. Later calls add models and tasks, and keep
- * results.
+ * without merges, for tables, reports and `importResults`. Later calls add models and tasks and keep results.
  *
  * @example await evaluateModels(['./base', './merged'], { benchmarks: ['mgsm'], languages: ['swahili'] })
  * @param models as in recipes: a path, `org/name`, `BASE+ADAPTER`, `NAME=MODEL`
- * @throws MODEL_NOT_FOUND, unless `download`; INVALID_PARAMETER without a task, for an unknown
- * language, for two models of one name, and if `out` is an experiment with merges; the codes of
- * `runExperiment` and `evaluateExperiment`
+ * @throws MODEL_NOT_FOUND, unless `download`; INVALID_PARAMETER without a task, for an unknown language, for
+ * two models with the same name, and if `out` is an experiment with merges; the codes of `runExperiment` and
+ * `evaluateExperiment`
  */
 export const evaluateModels = async (
   models: readonly string[],
@@ -76,8 +75,7 @@ export const planModels = async (
 };
 
 /**
- * Returns the commands of `evaluateModels`. Writes the task files for them, and the experiment for
- * `importResults`.
+ * Returns the commands of `evaluateModels`. Writes their task files, and the experiment for `importResults`.
  *
  * @throws the codes of `evaluateModels`
  */
@@ -90,7 +88,7 @@ export const modelsCommands = async (
   return await evaluationCommands(directory, scoring);
 };
 
-/** Describes models as an experiment without merges, and the scoring. */
+/** Turns models into an experiment without merges, and scoring settings. */
 const described = async (
   models: readonly string[],
   {
@@ -107,7 +105,7 @@ const described = async (
   const directory = resolve(out);
   const measured = tasksOf({ tasks, benchmarks: names, languages });
   const given = await named(models);
-  // A refused call leaves nothing behind.
+  // If the call is refused, nothing is left behind.
   if (options.download !== true)
     for (const model of Object.values(given)) await pathOf({ kind: 'reference', model });
   const former = (await hasRecord(directory)) ? await formerOf(directory) : undefined;
@@ -122,7 +120,7 @@ const described = async (
   };
   const experiment = await parseExperiment(input);
   const scoring = { ...options, only: Object.keys(given), tasks: Object.values(measured).flat() };
-  // Reports faults in settings before those of the harness.
+  // Faults in settings are reported before those of the harness.
   settingsOf(experiment, directory, scoring);
   return { directory, experiment, input, isThere: former !== undefined, scoring };
 };
@@ -170,7 +168,7 @@ const languageNamed = (given: string): EvaluationLanguage => {
   return found;
 };
 
-/** Returns the models by name: NAME of `NAME=MODEL`, else the last part of the path or of `org/name`. */
+/** Returns models by name: NAME of `NAME=MODEL`, else the last part of the path or of `org/name`. */
 const named = async (models: readonly string[]): Promise<Record<string, string>> => {
   if (models.length === 0) throw invalidParameter('models', models, 'one model or several');
   const found = new Map<string, readonly [name: string, model: string]>();

@@ -13,58 +13,57 @@ import type { ScoringOutcome } from './score-model.js';
 
 /** Options of `evaluateExperiment`. */
 export interface EvaluateOptions {
-  /** The harness's command, for the shell; default `lm_eval`. */
+  /** The harness's command for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
-  /** Patterns of models' names: `*` stands for any text. */
+  /** Patterns of model names; `*` stands for any text. */
   readonly only?: readonly string[] | undefined;
-  /** Score part `index` of `count` of the models. Several processes may score at once without parts too. */
+  /** Score part `index` of `count` of the models. Several processes may also score at once without parts. */
   readonly part?: Part | undefined;
-  /** Number of models scored at once. Default: that of `evaluate:`. */
+  /** Models scored at once; default as in `evaluate:`. */
   readonly jobs?: number | undefined;
-  /** Rows of every task, within its `problems`: a number of first rows, or a range, end exclusive. */
+  /** Rows of every task within `problems`: the first so many, or a range, end exclusive. */
   readonly limit?: number | undefined;
   readonly rows?: readonly [from: number, to: number] | undefined;
   /** Only these tasks of `evaluate:`. */
   readonly tasks?: readonly string[] | undefined;
-  /** Start a process of the harness for each run. Default: false. */
+  /** Start a harness process for each run; default false. */
   readonly separate?: boolean | undefined;
-  /** Also score unwritten merges, without writing them. Default false. */
+  /** Also score unwritten merges, without writing them; default false. */
   readonly inPlace?: boolean | undefined;
-  /** Keep the answers of interrupted models, and continue from them. */
+  /** Continue from the answers of interrupted runs. */
   readonly resume?: boolean | undefined;
-  /** Score again what has results. */
+  /** Score again even if there are results. */
   readonly force?: boolean | undefined;
-  /** Download references from the hub as whole models. Default: false, which sends no request. */
+  /** Download references from the hub as whole models; default false, which sends no requests. */
   readonly download?: boolean | undefined;
   /**
-   * Run commands of `evaluate:` (`serve`, `arguments`) even in a folder that no batch of this user wrote.
-   * Default: false.
+   * Run commands in `evaluate:` (`serve`, `arguments`) even if no batch of this user wrote the folder;
+   * default false.
    */
   readonly allowServe?: boolean | undefined;
-  /** The stamp of `planExperiment`. Refuses the run if layerloom's version or the experiment changed. */
+  /** Stamp from `planExperiment`. Refuses the run if layerloom's version or the experiment has changed. */
   readonly expect?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called before the first model, for each task that cannot be run. */
+  /** Called before the first model for each task that cannot be run. */
   readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
-  /** Called when a model begins or ends, and when requests are answered. */
+  /** Called when a model begins or ends, and when requests finish. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
-  /** Called with the outcome of each model. */
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 
 /** Progress of an evaluation. */
 export interface EvaluationProgress {
-  /** Models scored now or earlier, or failed. */
+  /** Models finished, now or earlier, including failures. */
   readonly done: number;
   readonly failed: number;
   readonly total: number;
-  /** Names of the models that are being scored. */
+  /** Names of models in progress. */
   readonly running: readonly string[];
-  /** Merges that a batch is still making. */
+  /** Merges that a batch may still make. */
   readonly waiting: number;
-  /** According to the harness's bars. */
+  /** As shown by the harness's progress bars. */
   readonly requests: readonly RunningRequests[];
-  /** Estimated seconds, from results and requests; null if something was not measured. */
+  /** Estimated seconds, from results and requests; null if unknown. */
   readonly secondsLeft: number | null;
 }
 
@@ -75,7 +74,7 @@ export const checkCounts = (counts: Pick<EvaluateOptions, 'limit' | 'jobs'>): vo
       throw invalidParameter(parameter, count, 'a whole number, 1 or more');
 };
 
-/** @throws EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER */
+/** @throws EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER for rows outside the range */
 export const settingsOf = (
   { evaluate }: { readonly evaluate?: ExperimentRecord['evaluate'] | undefined },
   directory: string,
@@ -104,7 +103,6 @@ export const settingsOf = (
   );
   const rowsOf = (task: string) =>
     rowsToScore(task, settings.rangeOf(task), settings.rowsOf(task), { limit, rows });
-  // Refuses rows outside the range before anything is scored.
   for (const task of [...wanted.values()].flat()) rowsOf(task);
   return { ...settings, rowsOf, tasks: wanted };
 };

@@ -28,26 +28,26 @@ import {
 } from './requests/models-to-score.js';
 import { samplesOf } from './requests/wanted-results.js';
 
-/** Results that `importResults` took, and files that it refused. */
+/** Results that `importResults` accepted, and files that it refused. */
 export interface ImportOutcome {
   readonly directory: string;
   readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
   readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
-  /** Warnings about results that do not count, because shots, seed or answer length differ. */
+  /** Warnings about results that do not count, because shots, seed or token limit differ. */
   readonly warnings: readonly string[];
   readonly experiment: ExperimentRecord;
 }
 
 /**
- * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. A result of the harness
- * goes to the model whose path ends like the one that the harness was given. From a directory of
- * `evaluateModels`, or another experiment, results of equal weights are taken.
+ * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. A harness result goes to
+ * the model whose path ends like the path given to the harness. From another experiment or a directory of
+ * `evaluateModels`, results of equal weights are imported.
  *
  * @param directory of the experiment
  * @param from a directory with `results_*.json` and samples at any depth, or of scores by layerloom
- * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED; RESULTS_FOREIGN if layerloom's
- * scores belong to no model of the experiment. Malformed results, and results of other weights or unknown
- * models, do not throw: they are in `failed`.
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED; RESULTS_FOREIGN if layerloom's scores match no
+ * model of the experiment. Malformed results, and those of other weights or unknown models, do not throw;
+ * they are in `failed`.
  */
 export const importResults = async (directory: string, from: string): Promise<ImportOutcome> => {
   const place = resolve(directory);
@@ -85,7 +85,7 @@ export const importResults = async (directory: string, from: string): Promise<Im
     } catch (error) {
       noteFailure(file, error);
     }
-  // Sorts the newest last, so that it replaces older results of the same identity.
+  // Newest last, to replace older results of the same identity.
   wanted.sort((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
   for (const { result, model } of wanted)
     try {
@@ -106,9 +106,9 @@ interface Target {
 }
 
 /**
- * Copies layerloom's results of the models' weights and tasks.
+ * Copies layerloom's results for the models' weights and tasks.
  *
- * @throws RESULTS_FOREIGN if no result matches
+ * @throws RESULTS_FOREIGN if none match
  */
 const takeOver = async (
   from: string,
@@ -169,7 +169,7 @@ const warningOf = (
 };
 
 /**
- * Reads the requested results of a file. Skips subtasks of groups.
+ * Reads the requested results in a file. Skips subtasks of groups.
  *
  * @throws RESULTS_INVALID; RESULTS_FOREIGN if no result is requested
  */
@@ -195,7 +195,7 @@ const wantedIn = async (
 };
 
 export interface Candidate extends ModelToScore {
-  /** Absolute path, with links resolved; undefined if not on this machine. */
+  /** Absolute path with links resolved; undefined if not on this machine. */
   readonly path: string | undefined;
 }
 
@@ -218,7 +218,7 @@ export const modelFor = async (result: HarnessResult, models: readonly Candidate
   if (same !== undefined) return same;
   const common = ({ path, name, kind }: Candidate): number => {
     const own = (kind === 'merge' ? name : basename(path ?? name)).split(sep);
-    // A merge must match by its whole name, a reference by its folder.
+    // A merge must match with its whole name, a reference with its folder.
     return own.every((part, index) => part === given[given.length - own.length + index]) ? own.length : 0;
   };
   const [best, second] = models

@@ -63,8 +63,8 @@ const recordedMerges = async (
  *
  * @param names of the merges
  * @param directory of the experiment
- * @throws EXPERIMENT_INVALID if the record lacks planning options, or models have changed
- *   since; the codes of `MergesInPlace.open`
+ * @throws EXPERIMENT_INVALID if the record lacks options for planning, or models have changed; the codes of
+ * `MergesInPlace.open`
  */
 export const openInPlace = async (
   record: ExperimentRecord,

@@ -27,63 +27,66 @@ import { checkExperimentTasks } from './requests/check-tasks.js';
 import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './requests/models-to-score.js';
 import { lackingSamples, samplesOf } from './requests/wanted-results.js';
 
-/** A task, and the number of models without a result in it. */
+/** A task and how many models lack a result in it. */
 export interface PlannedTask {
   readonly task: string;
-  /** Models without a result; equal weights count once. */
+  /** Models without a result, counting equal weights once. */
   readonly models: number;
-  /** Number of problems; null if the task's size is unknown. */
+  /** Number of problems; null if unknown. */
   readonly problems: number | null;
-  /** Seconds with one model at once; null if not measured. */
+  /** Seconds with one model at a time; null if not measured. */
   readonly secondsPerProblem: number | null;
   readonly seconds: number | null;
 }
 
-/** The duration of scoring, by the results in a directory. */
+/** The duration of scoring, estimated from results in a directory. */
 export interface ScoringTime {
   readonly tasks: readonly PlannedTask[];
   /** Models scored at once. */
   readonly jobs: number;
   /** Seconds with `jobs` models at once; null if a task was not measured. */
   readonly seconds: number | null;
-  /** Results that were measured here. */
+  /** Results measured here. */
   readonly measured: number;
 }
 
-/** A model, in scoring order. */
+/** A model in scoring order. */
 export interface OrderedModel {
   readonly name: string;
-  /** Index of the job that will score the model, from 0, if all models take equally long. */
+  /** Index, from 0, of the job that scores the model if all models take equally long. */
   readonly job: number;
-  /** Bytes of weights to load; null if unknown. */
+  /** Bytes to load; null if unknown. */
   readonly bytes: number | null;
 }
 
 export interface WeightsToBeLoaded {
   readonly loaded: number;
   readonly ofModels: number;
-  /** Numbers of models loaded whole, and of those loaded in part. */
+  /** Number of models loaded whole, and in part. */
   readonly whole: number;
   readonly exchanged: number;
 }
 
 export interface EvaluationPlan extends ScoringTime {
   readonly directory: string;
-  /** Models with tasks that lack results, including merges that do not exist yet. */
+  /** Models with unscored tasks, including merges that do not exist yet. */
   readonly models: readonly {
     readonly name: string;
     readonly tasks: readonly string[];
     readonly isThere: boolean;
   }[];
-  /** Existing models. Equal weights occur once, unless all models are scored again. */
+  /** Existing models. Equal weights occur once, unless everything is scored again. */
   readonly order: readonly OrderedModel[];
-  /** The weights to load; null if every model is loaded whole. Equal tensors in different files count as different. */
+  /**
+   * Weights to load; null if every model is loaded whole. Equal tensors in different files count as
+   * different.
+   */
   readonly weights: WeightsToBeLoaded | null;
-  /** Numbers of models with all results, and of existing results. */
+  /** Numbers of models with all results, and of results. */
   readonly kept: number;
   readonly there: number;
   readonly failed: readonly (ScoreError & { readonly model: string })[];
-  /** Tasks that cannot be run, and tasks that the missing harness would know. */
+  /** Tasks that cannot be run, and tasks that cannot be checked without the harness. */
   readonly impossible: readonly (ScoreError & { readonly task: string })[];
   readonly unchecked: readonly string[];
   /** Cost of scoring in place; null without `inPlace`. */
@@ -94,7 +97,7 @@ type PlannedRecord = Pick<ExperimentRecord, 'references' | 'merges' | 'first'> &
   readonly evaluate?: ExperimentRecord['evaluate'] | undefined;
 };
 
-/** @param models with a task once for each answer to its problems */
+/** @param models a task occurs once for each answer to its problems */
 export const scoringTime = (
   models: readonly Pick<ModelToScore, 'tasks'>[],
   settings: EvaluationSettings,
@@ -143,7 +146,7 @@ export const planEvaluation = async (
   const place = resolve(directory);
   const record: PlannedRecord = given ?? (await readRecord(place));
   const settings = settingsOf(record, place, options);
-  // Earlier runs on single models may have had other tasks.
+  // Earlier runs on single models may have used other tasks.
   const wanted = [...settings.tasks].filter(([, of]) => of.length > 0).map(([key, of]) => [key, [...of]]);
   const evaluate = { ...record.evaluate, tasks: Object.fromEntries(wanted) as Record<string, string[]> };
   const { failed: faults, unchecked } = await checkExperimentTasks(
@@ -156,7 +159,7 @@ export const planEvaluation = async (
   const failed: EvaluationPlan['failed'][number][] = [];
   const models: EvaluationPlan['models'][number][] = [];
   const there: WeighedModel[] = [];
-  /** Lists models to score; equal weights run once. */
+  /** Lists models to score, equal weights once. */
   const scored: Pick<ModelToScore, 'tasks'>[] = [];
   const counted = new OncePerWeights(options.force ?? false);
   let [kept, have] = [0, 0];
@@ -211,7 +214,7 @@ export const planEvaluation = async (
   };
 };
 
-/** A task runs once for equal weights, unless all models are scored again. */
+/** Counts a task once for equal weights, unless everything is scored again. */
 class OncePerWeights {
   readonly #force: boolean;
   readonly #scored = new Set<string>();
@@ -254,7 +257,7 @@ const ordered = async (
     left.delete(model.name);
     urgent.splice(urgent.indexOf(model), 1);
     if (lacking.length === 0) {
-      // Another model of equal weights has its results.
+      // Another model with equal weights has its results.
       order.putBack(job);
       continue;
     }
@@ -268,8 +271,8 @@ const ordered = async (
 };
 
 /**
- * Estimates the time to score an experiment's models, from results in its directory. Skips models with
- * recorded scores, unless the plan changes their weights.
+ * Estimates the time to score an experiment's models, from results in its directory. Skips scored models,
+ * unless the plan changes their weights.
  *
  * @param out the experiment's directory; need not exist
  * @returns null for an experiment without tasks

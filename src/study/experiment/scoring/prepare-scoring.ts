@@ -16,15 +16,15 @@ import {
   taskFolder,
 } from './requests/evaluation-folders.js';
 
-/** State that all models of a run share. */
+/** State shared by all models of a run. */
 export interface Scoring extends AsyncDisposable {
   readonly settings: EvaluationSettings;
   readonly command: string;
   readonly includePaths: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Tasks that cannot be run, with the reason, such as a language without data. */
+  /** Tasks that cannot be run, and why, such as a language without data. */
   readonly without: ReadonlyMap<string, ScoreError>;
-  /** Adds a task to `without`, once it is known that no model can be scored in it. */
+  /** Adds a task to `without` if no model can be scored in it. */
   exclude(task: string, error: ScoreError): void;
   readonly notes: readonly string[];
   /** `evaluations/` of the experiment. */
@@ -33,7 +33,7 @@ export interface Scoring extends AsyncDisposable {
 }
 
 /**
- * Prepares the task files of a run, records its options in a claim, and finds tasks that cannot be run. With
+ * Prepares a run's task files, records its options in a claim, and finds tasks that cannot be run. With
  * `keep`, the files stay, and the harness is not asked for its tasks. Removes files of dead evaluations.
  *
  * @throws HARNESS_MISSING, INTERRUPTED

@@ -77,8 +77,8 @@ const keyOf = (
 };
 
 /**
- * Finds answers that a process left when it died after a model's last result. Excludes answers under other
- * settings, and newer answers, which a run with `force` may resume.
+ * Finds answers left by a process that died after a model's last result. Excludes answers under other
+ * settings, and newer ones, which a run with `force` may resume.
  *
  * @param results of the model in its tasks
  * @returns directories
@@ -112,7 +112,9 @@ export const answersLeft = async (
   return left;
 };
 
-/** Returns the time of the newest file, in milliseconds. Ignores folders: removing files updates them. */
+/**
+ * Returns the time of the newest file, in milliseconds. Ignores folders: removing a file changes their time.
+ */
 const newestOf = async (directory: string, names: readonly string[]): Promise<number> => {
   let newest = Number.NEGATIVE_INFINITY;
   for (const file of names.map((name) => join(directory, name))) {

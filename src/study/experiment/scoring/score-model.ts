@@ -33,8 +33,8 @@ import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
 export interface ScoringOutcome {
   readonly model: string;
   /**
-   * `kept`: all results existed; `impossible`: none of its tasks can be run; `busy`: another process scores
-   * the same weights.
+   * `kept`: all results existed; `impossible`: no task can be run; `busy`: another process scores the same
+   * weights.
    */
   readonly state: 'scored' | 'kept' | 'impossible' | 'busy';
   readonly results: readonly FoundResult[];
@@ -47,9 +47,9 @@ const printedPort = 8000;
 /**
  * Writes the configurations of a model's runs, for tasks without results.
  *
- * @param there the existing results
+ * @param there existing results
  * @param baseUrl of a running server, if any
- * @returns the commands; empty for a missing merge. The first may start a server, to be ended afterwards.
+ * @returns commands; empty for a missing merge. The first may start a server, which the user must end.
  */
 export const commandsOf = async (
   model: ModelToScore,
@@ -98,18 +98,18 @@ export interface ScoringContext {
   readonly signal: AbortSignal | undefined;
   readonly onRun: (tasks: readonly string[]) => void;
   readonly onRequests: (requests: Requests) => void;
-  /** The process that stays between runs; undefined if each run has its own. */
+  /** A process shared by all runs; undefined if each run has its own. */
   readonly kept: HarnessProcess | undefined;
-  /** The server that exchanges weights; undefined for a running server, or one for each model. */
+  /** The server that exchanges weights; undefined for a plain server, or one per model. */
   readonly exchanging: WeightSwapServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
 /**
- * Scores a model in its tasks without results.
+ * Scores a model on its tasks without results.
  *
- * @throws LayerloomError errors that every other model would meet too: INTERRUPTED, WRITE_FAILED,
- *   HARNESS_MISSING, IN_PLACE_REFUSED, READ_FAILED of results
+ * @throws LayerloomError for errors that every other model would have too: INTERRUPTED, WRITE_FAILED,
+ * HARNESS_MISSING, IN_PLACE_REFUSED, READ_FAILED of results
  */
 export const scoreModel = async (model: ModelToScore, context: ScoringContext): Promise<ScoringOutcome> => {
   const started = performance.now();
@@ -188,7 +188,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     };
     const queue = runsOf(model, samples, scoring, place);
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      // A task that failed once is not asked for further answers.
+      // A failed task is not asked for further answers.
       const own = next.tasks.filter(
         (task) => !scoring.without.has(task) && failed.every((failure) => failure.task !== task),
       );
@@ -204,7 +204,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
           await failures.remove({ weights, task: result.result.task });
         }
       } else if (own.length > 1 && ran.failure.code === 'HARNESS_FAILED')
-        // After a failure of several tasks, each is tried alone.
+        // If several tasks fail together, each is tried alone.
         queue.unshift(...own.map((task) => runOf(model.name, { ...group, tasks: [task] }, scoring, place)));
       else if (ran.isForAll) for (const task of own) scoring.exclude(task, ran.failure);
       else for (const task of own) await fail(task, ran.failure);
@@ -217,7 +217,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   }
 };
 
-/** Errors that every other model would meet too. */
+/** Errors that every other model would have too. */
 const endsAll: readonly string[] = [
   'INTERRUPTED',
   'WRITE_FAILED',
@@ -233,7 +233,7 @@ const attempt = async <T>(
     return { value: await work() };
   } catch (error) {
     if (!(error instanceof LayerloomError) || endsAll.includes(error.code)) throw error;
-    // The data of a task are the same for every model.
+    // Missing data fail for every model.
     const isForAll = error.code === 'HARNESS_FAILED' && 'dataSet' in error.details;
     return { failure: { code: error.code, message: error.message }, isForAll };
   }
@@ -339,7 +339,7 @@ const writeResult = (
       weights,
       source: 'run' as const,
       rows: rows.get(result.task) ?? null,
-      // The harness formats seeds and back ends differently.
+      // The harness spells seeds and back ends differently.
       seed: settings.seedOf(sample),
       sampling: settings.samplingTextOf(result.task),
       maxTokens: settings.maxTokensOf(result.task),

@@ -1,2 +1,2 @@
-/** The directory of the results of models without an experiment, unless another is named. */
+/** Default directory for results of models without an experiment. */
 export const usualScores = 'scores';

@@ -26,7 +26,7 @@ export const expectText = (tree: Tree, key: string, expected: string): Text => {
   throw invalidRecipe(tree.mark, { key, reason: 'not text', expected });
 };
 
-/** Checks `evaluate:` unless it is for another harness, and makes relative `data` and `include` absolute. */
+/** Checks `evaluate:` unless it is for another harness. Makes `data` and `include` absolute. */
 export const evaluationOf = (
   entry: MappingEntry | undefined,
   languages: readonly string[],
@@ -38,7 +38,7 @@ export const evaluationOf = (
   if (harness !== undefined && expectText(harness.value, 'harness', 'lm-eval').value !== 'lm-eval')
     return toPlain(given) as EvaluationBlock;
   const tasks = given.entries.get('tasks');
-  // Refuses only misspelt languages, because others (English) may be measured too.
+  // Refuses misspelt languages only, because models may be measured in other languages, such as English.
   for (const [language, { key }] of tasks === undefined
     ? []
     : expectMapping(tasks.value, 'tasks', 'a task for each language').entries) {

@@ -10,7 +10,7 @@ interface Directory {
 /** Longest directory name on common file systems, in bytes (NAME_MAX). */
 const longest = 255;
 
-/** @throws RECIPE_INVALID for equal, nested or too long directories of merges */
+/** @throws RECIPE_INVALID if directories of merges are equal, nested or too long */
 export const checkDirectories = (directories: readonly Directory[]): void => {
   const taken = new Map<string, Directory>();
   for (const directory of directories) {

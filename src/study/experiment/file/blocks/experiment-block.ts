@@ -12,35 +12,35 @@ import { searchSchema } from './search-block.js';
 
 type KeysOf<Union> = Union extends unknown ? keyof Union : never;
 
-/** The type of a property in the members of a union that have it. */
+/** The union of a property's types over the members that have it. */
 type ValueOf<Union, Key> = Union extends unknown ? (Key extends keyof Union ? Union[Key] : never) : never;
 
 type Grid<Value> = Value | readonly Value[];
 
 /** Parameters that differ from those of recipes. */
 interface OwnParameters {
-  /** Task experts by name, or `soup`. Default: each. */
+  /** Task experts by name, or `soup`. Default: every task expert. */
   task?: Grid<string> | undefined;
-  /** Language experts by name, `soup`, or `all-soup`. Default: each of each language. */
+  /** Language experts by name, `soup`, or `all-soup`. Default: every expert of every language. */
   language?: Grid<string> | undefined;
   /** Experts by name; `task` and `language` mean all experts of that kind. */
   model?: Grid<string> | undefined;
   run?: Grid<string> | undefined;
   /** A path, or `task`, `language` or `base`. */
   base?: Grid<ModelInput> | undefined;
-  /** Pairs of bottom and top layers. */
+  /** Bottom and top layers. */
   layers?: readonly (readonly [number, number])[] | undefined;
-  /** Two numbers are one pair of weights. */
+  /** Two numbers are one pair of weights, not two values to try. */
   weights?: Grid<'uniform' | 'magnitude' | readonly number[]> | readonly number[] | undefined;
-  /** A single value; its models are `task`, `language` and `base`. */
+  /** A list of parts is one value; its models are `task`, `language` and `base`. */
   parts?: readonly PartParameters[] | undefined;
 }
 
 type Fixed = 'method' | 'name' | 'models' | 'slices' | keyof OwnParameters;
 
 /**
- * An entry of an experiment: a method and its parameters in camel case, each a value or a list of values to
- * try.
+ * An entry of an experiment: a method and its parameters in camel case. Each parameter is a value, or a list
+ * of values to try.
  */
 export type MergeInput = {
   name: string;
@@ -55,7 +55,7 @@ const text = z.string().min(1);
 
 const experts = z.record(z.string(), text).meta({ minProperties: 1 });
 
-/** A model under `references:` with more than a path. */
+/** A model under `references:`, with its path and other keys. */
 export const furtherReference = z.strictObject({
   model: setting(text, { meaning: 'The checkpoint, as experts are given.' }),
   role: setting(text.optional(), {
@@ -131,7 +131,6 @@ export const experimentSchema = z.strictObject({
   ...plainSettings.shape,
 });
 
-/** A model to compare merges with. */
 export type ReferenceInput = Given<z.input<typeof reference>>;
 
 /** An experiment given as an object (docs/experiments.md). */

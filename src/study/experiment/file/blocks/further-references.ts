@@ -9,9 +9,9 @@ import { checkName, type ModelNames } from './names.js';
 /** A model under `references` that is scored beside the merges and never merged. */
 export interface FurtherReference {
   readonly name: string;
-  /** The experiment's own word, in kebab case: `joint`, `math-sft`. */
+  /** The user's word, in kebab case: `joint`, `math-sft`. */
   readonly role: string;
-  /** Languages to measure it in; undefined: all. */
+  /** Languages to measure it in; undefined for all. */
   readonly languages: readonly string[] | undefined;
   /** An absolute path, or `org/name`. */
   readonly path: string;
@@ -19,17 +19,17 @@ export interface FurtherReference {
 
 const defaultRole = 'checkpoint';
 
-/** Roles with a fixed meaning, on which averages over experts rely. */
+/** Roles with a fixed meaning, used by averages over experts. */
 const reservedRoles = ['base', 'task', 'language', 'merge'];
 
 const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 /**
- * Reads `references`: a flag, or further models besides the base and the experts, each as `NAME: PATH` or
+ * Reads `references`: a flag, or models besides the base and the experts, each as `NAME: PATH` or
  * `NAME: {model, role, languages}`.
  *
  * @returns `references` is true if the base and the single experts are compared
- * @throws RECIPE_INVALID for a taken name, a reserved role, and an unknown language
+ * @throws RECIPE_INVALID for a taken name, a reserved role, or an unknown language
  */
 export const referencesOf = async (
   entry: MappingEntry | undefined,

@@ -12,29 +12,28 @@ import {
 } from '../../../../core/methods/recipe/document/tree.js';
 import { placeOf } from './names.js';
 
-/** A choice of values for one or several parameters, with a label. */
+/** A labelled choice of values for one or more parameters. */
 interface Option {
   readonly label: string;
   readonly mark: Mark;
   readonly entries: readonly (readonly [string, MappingEntry])[];
 }
 
-/** The choices of a parameter; `layers` sets bottom and top together. */
 export interface Dimension {
   readonly options: readonly Option[];
 }
 
 export interface Configuration {
-  /** The label in names: `b3-u0-tb0-tu0-uniform`; may be empty. */
+  /** The label in names, such as `b3-u0-tb0-tu0-uniform`; may be empty. */
   readonly label: string;
   /** Values by camel-case key, with file positions. */
   readonly entries: Entries;
 }
 
-/** Order of parameters in names; others follow. */
+/** Parameters in the order of names; others follow. */
 const first = ['layers', 'bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
-/** Prefixes of numbers in names. Default: the parameter's name. */
+/** Prefixes of numbers in names; default: the parameter's name. */
 const letters: Readonly<Record<string, string>> = {
   bottom: 'b',
   top: 'u',
@@ -49,10 +48,10 @@ const letters: Readonly<Record<string, string>> = {
 const words: Readonly<Record<string, string>> = { others: 'o-', norms: 'n-', schedule: '', decay: '' };
 
 /**
- * Returns the grid's dimensions. A list has values to try. A list of numbers under `weights` or `layers`, or
- * of mappings under `parts`, is one value.
+ * Returns the dimensions of a grid. A list contains values to try. But a list of numbers under `weights` or
+ * `layers`, or of mappings under `parts`, is one value.
  *
- * @throws RECIPE_INVALID for an empty list, a repeated value, or neither a value nor a list
+ * @throws RECIPE_INVALID for an empty list, a repeated value, or a value of another type
  */
 export const dimensionsOf = (entries: Entries): Dimension[] => {
   const tied = entries.get('layers');
@@ -131,7 +130,7 @@ const option = (key: string, at: Mark, given: Tree): Option => {
   return { label: labelOf(key, value), mark: given.mark, entries: [[key, { key: at, value }]] };
 };
 
-/** Two equal weights, because every merge has two models or soups. */
+/** Two equal weights, since every merge has two models or soups. */
 const ones = (mark: Mark): Tree => list(mark, [leaf(mark, 1), leaf(mark, 1)]);
 
 const labelOf = (key: string, value: Tree): string => {
@@ -139,7 +138,6 @@ const labelOf = (key: string, value: Tree): string => {
     const numbers = value.items.map((item) => (item.kind === 'leaf' ? String(item.value) : '?'));
     return numbers.join() === '1,1' ? 'uniform' : sound(`w${numbers.join('-')}`);
   }
-  // The list is always a single value.
   if (key === 'parts' && value.kind === 'list') return key;
   if (value.kind !== 'leaf' || value.value === null)
     throw invalidRecipe(value.mark, {
@@ -155,5 +153,5 @@ const labelOf = (key: string, value: Tree): string => {
 
 const kebab = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** Makes a label fit for a directory's name. */
+/** Replaces characters that a directory name should not have. */
 const sound = (label: string): string => label.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, 60);

@@ -7,7 +7,7 @@ import { withoutExtension } from '../../../../core/models/checkpoint/containers/
 export const absoluteModel = async (directory: string, model: string): Promise<string> =>
   printAddress(resolveAllPaths(await parseAddress(model, directory), directory));
 
-/** NAME of `NAME=PATH`, the last part of a path, else the text. */
+/** Returns NAME of `NAME=PATH`, else the last part of a path, else the text. */
 export const nameOfModel = (model: string): string => {
   const { name, rest } = splitName(model);
   return name ?? (isAbsolute(rest) ? withoutExtension(basename(rest)) : rest);

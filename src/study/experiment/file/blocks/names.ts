@@ -2,7 +2,7 @@ import { invalidRecipe } from '../../../../core/methods/recipe/document/invalid.
 import { locationOf, type Mark } from '../../../../core/methods/recipe/document/source.js';
 
 /**
- * Matches names of models. Names become directories, where `+` joins two; `=` and `/` have a meaning in
+ * Matches models' names. They become directory names, in which `+` joins two; `=` and `/` have a meaning in
  * `NAME=PATH`.
  */
 const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
@@ -10,10 +10,13 @@ const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
 /** Words that have another meaning in an expert's place. */
 const reservedExperts = ['soup', 'all-soup', 'task', 'language', 'base'];
 
-/** Names that exist beside the directories of languages. */
+/** Names of other entries beside the languages' directories. */
 const reservedLanguages = ['all', 'experiment.json'];
 
-/** Some file systems ignore case and Unicode composition, so names that differ only in these are equal. */
+/**
+ * Some file systems ignore case and Unicode composition, so names that differ only in these are treated as
+ * equal.
+ */
 export const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
 const reserved = {
@@ -21,15 +24,15 @@ const reserved = {
   reference: reservedExperts,
   language: reservedLanguages,
   merge: [] as string[],
-  /** Matches a model's name in an experiment without merges, where no word means a kind of expert. */
+  /** In experiments without merges, no word has a special meaning. */
   model: [] as string[],
 };
 
-/** True if the text may be the name of an expert or a language. */
+/** True if the text can name an expert or a language. */
 export const isExpertName = (name: string): boolean =>
   soundName.test(name) && ![...reservedExperts, ...reservedLanguages].includes(folded(name));
 
-/** @throws RECIPE_INVALID for a reserved name, or one that cannot be a directory */
+/** @throws RECIPE_INVALID for a name that is reserved or cannot be a directory */
 export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved): void => {
   if (!soundName.test(name))
     throw invalidRecipe(mark, {
@@ -50,14 +53,11 @@ export const placeOf = (mark: Mark): string => {
   return `${file}:${line}:${column}`;
 };
 
-/** All names of models. They must be unique, because directories and reports use the name alone. */
+/** Names of all models. They must be unique, because directories and reports use only the name. */
 export class ModelNames {
   readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
 
-  /**
-   * @throws RECIPE_INVALID if another model has the name; an expert may belong to several
-   *   languages
-   */
+  /** @throws RECIPE_INVALID if another model has the name; several languages may share an expert */
   add(name: string, what: string, path: string, mark: Mark): void {
     const former = this.#taken.get(folded(name));
     if (former === undefined) this.#taken.set(folded(name), { name, what, path, mark });

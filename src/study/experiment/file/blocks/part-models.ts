@@ -3,8 +3,8 @@ import { isText, type Mapping } from '../../../../core/methods/recipe/document/t
 import { partWords } from '../../../../core/methods/recipe/model-places.js';
 
 /**
- * @throws RECIPE_INVALID for parts from models outside the pair, because merges of different
- * pairs would be equal
+ * @throws RECIPE_INVALID for parts with models outside the pair, which would make merges of different pairs
+ * equal
  */
 export const refuseOtherModels = ({ entries }: Mapping): void => {
   const parts = entries.get('parts')?.value;

@@ -5,7 +5,7 @@ import { readPartition } from '../../../../core/measure/partition/read-partition
 import type { TensorParts } from '../../../../core/methods/framework/tensors/tensor-parts.js';
 import { isText, type Mapping, type Tree } from '../../../../core/methods/recipe/document/tree.js';
 
-/** Partitions of merges, by their text in the file. An unreadable one is kept as its error. */
+/** Partitions of merges, by their text in the file; an unreadable one is stored as its error. */
 export type Partitions = ReadonlyMap<string, TensorParts | LayerloomError>;
 
 const textsIn = (tree: Tree | undefined): string[] => {
@@ -14,7 +14,7 @@ const textsIn = (tree: Tree | undefined): string[] => {
 };
 
 /**
- * Reads the files under `partition`. Keeps errors until the run, because a file may be made later.
+ * Reads the files named by `partition`. Keeps errors until the run, because the file may be made later.
  *
  * @param directory base of relative paths
  */
@@ -35,7 +35,7 @@ export const partitionsOf = async (trees: readonly Mapping[], directory: string)
   );
 };
 
-/** @throws READ_FAILED, PARTITION_INVALID if one is unreadable */
+/** @throws READ_FAILED, PARTITION_INVALID */
 export const requirePartitions = ({ partitions }: { readonly partitions: Partitions }): void => {
   for (const parts of partitions.values()) if (parts instanceof LayerloomError) throw parts;
 };

@@ -9,7 +9,7 @@ import { absoluteModel } from './models.js';
 import { checkName, type ModelNames } from './names.js';
 
 export interface Run {
-  /** Absolute path of the folder of checkpoints. */
+  /** Absolute path of the folder with checkpoints. */
   readonly path: string;
   /** Steps in ascending order. */
   readonly steps: readonly number[];
@@ -17,13 +17,13 @@ export interface Run {
 
 export type Runs = ReadonlyMap<string, Run>;
 
-/** Names a checkpoint as in recipes of `NAME=RUN`. */
+/** Returns a checkpoint's name, as in recipes with `NAME=RUN`. */
 const checkpointName = (run: string, step: number): string => `${run}-${step}`;
 
 /**
- * Reads `runs`, and lists the checkpoints of each.
+ * Reads `runs` and lists each run's checkpoints.
  *
- * @throws RECIPE_INVALID for a taken name, and a folder without checkpoints; READ_FAILED
+ * @throws RECIPE_INVALID for a taken name or a folder without checkpoints; READ_FAILED
  */
 export const runsOf = async (
   entry: MappingEntry | undefined,

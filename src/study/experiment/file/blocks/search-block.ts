@@ -4,7 +4,7 @@ import { type Given, setting } from '../../../../core/base/errors/setting.js';
 /** A share of all evaluations: `25%`. */
 export const budgetText = /^\d+(\.\d+)?%$/;
 
-/** `search:` of an experiment: defaults of options. */
+/** `search:` of an experiment: defaults of the command's options. */
 export const searchSchema = z.strictObject({
   strategy: setting(z.enum(['halving', 'descent']).default('halving'), {
     meaning: '[How to search](#successive-halving). `descent` means `halving` too.',

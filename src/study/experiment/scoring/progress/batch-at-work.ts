@@ -9,7 +9,7 @@ export const isBatchWorking = async (directory: string): Promise<boolean> =>
   (await batchAtWork(directory)) !== undefined;
 
 /**
- * Returns the process that runs a batch, if it can be examined.
+ * Returns the process that runs a batch, if it can be found.
  *
  * @throws READ_FAILED
  */
@@ -19,7 +19,7 @@ export const batchAtWork = async (
   if (endedRuns.has(resolve(directory))) return undefined;
   const lock = join(directory, lockName);
   const text = await unlessMissing(lock, readSmallFile(lock));
-  // An empty file means that no process works there. A half-written one is read at the next look.
+  // An empty file means that no process works there. A half-written one is read again later.
   const holder = jsonOrNone(text?.toString() ?? '');
   return isClaimant(holder) && (await lifeOf(holder)) !== 'dead' ? holder : undefined;
 };

@@ -17,7 +17,7 @@ const lookEveryMs = 1000;
 const isRecent = (at: number | undefined): boolean =>
   at !== undefined && performance.now() - at < lookEveryMs;
 
-/** Returns the wanted models; for unwritten merges, with the places of their weights. */
+/** Returns the wanted models; unwritten merges with the places of their weights. */
 export const wantedModels = (
   record: ExperimentRecord,
   settings: EvaluationSettings,
@@ -40,21 +40,21 @@ interface QueuedEvaluation {
   readonly inPlace: MergesInPlace | undefined;
 }
 
-/** The models that an evaluation has still to score. A batch may be making more. */
+/** Models that an evaluation has yet to score. A batch may be making more. */
 export class ModelQueue {
   readonly #evaluation: QueuedEvaluation;
-  /** Names of models that need no further look, with their states. */
+  /** Finished models and their states. */
   readonly settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
   readonly #running = new Set<string>();
-  /** Models that another process was scoring at the last look, with the time. */
+  /** Models that another process was scoring when last checked, and when. */
   readonly #busy = new Map<string, number>();
   readonly #there = new Set<string>();
-  /** Missing merges, with the time of the last look, and whether a batch might still make them. */
+  /** Missing merges, the time of the last check, and whether a batch may still make them. */
   readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
   readonly #watched: WatchedRecord;
   #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
   #open = new Map<string, ModelToScore>();
-  /** Tasks of open models without a score in the record. */
+  /** Unscored tasks of open models. */
   #lacking: readonly OpenModel[] = [];
 
   constructor(evaluation: QueuedEvaluation) {
@@ -67,17 +67,16 @@ export class ModelQueue {
     const { directory, options, order } = this.#evaluation;
     for (;;) {
       checkInterrupt(options.signal);
-      // Looks for a batch before reading the record: after a batch has ended, the record has all of its
-      // merges.
+      // Checks for a batch before reading the record: if the batch has ended, the record is complete.
       const isWorking = await isBatchWorking(directory);
       this.#list(await this.#watched.read());
       const there: ModelToScore[] = [];
       for (const model of this.#open.values()) if (await this.#isThere(model, isWorking)) there.push(model);
       const lacking = new Set(this.#lacking.flatMap(({ name, tasks }) => (tasks.length > 0 ? [name] : [])));
       await order.learn(there.filter(({ name }) => lacking.has(name)));
-      // Other lanes may have taken some of them meanwhile.
+      // Other lanes may have taken some meanwhile.
       const free = there.filter(({ name }) => !this.#running.has(name) && !this.settled.has(name));
-      // A model that has all results is not loaded.
+      // A model with all results need not be loaded.
       const kept = free.filter(({ name }) => !lacking.has(name));
       const model = order.take(lane, order.mostUrgent(kept.length > 0 ? kept : free))?.model;
       if (model !== undefined) {
@@ -91,7 +90,7 @@ export class ModelQueue {
     }
   }
 
-  /** Call when a lane has ended with a model. @param state undefined after an error */
+  /** Called when a lane has finished a model. @param state undefined after an error */
   end(name: string, state?: 'busy' | 'scored' | 'kept' | 'impossible' | 'failed'): void {
     this.#running.delete(name);
     if (state === undefined) return;
@@ -121,14 +120,14 @@ export class ModelQueue {
     );
   }
 
-  /** False for a model that another process is scoring, or that was looked for recently. */
+  /** False for a model that another process is scoring, or that was checked recently. */
   async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
     const { name, kind } = model;
     if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;
     if (kind !== 'merge' || model.inPlace !== undefined || this.#there.has(name)) return true;
     const absent = this.#absent.get(name);
     if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
-    // Scoring reports an unreadable record.
+    // Scoring the model reports the error.
     const isThere = await weightsOf(model, this.#evaluation.contents).then(
       (weights) => weights !== undefined,
       (error: unknown) => {

@@ -11,8 +11,8 @@ import type { ExperimentRecord } from '../../record/experiment-record.js';
 import { withOptions } from '../../recorded-options.js';
 
 /**
- * Records the contents of references and of inputs of merges, so that moved models keep their results, merges
- * and shards. Skips models that are not on this machine.
+ * Records the contents of references and merge inputs, so that moved models keep their results, merges and
+ * shards. Skips models that are not on this machine.
  *
  * @param directory of the experiment
  * @throws WRITE_FAILED, INTERRUPTED
@@ -34,11 +34,10 @@ export const noteContents = async (
     } catch (error) {
       if (!(error instanceof LayerloomError) || ['WRITE_FAILED', 'INTERRUPTED'].includes(error.code))
         throw error;
-      // Scoring or merging the model reports the error.
     }
 };
 
-/** Returns the models that the record's merges read; none if the record lacks planning options. */
+/** Returns the models that the record's merges read; empty if the record lacks options for planning. */
 const mergedModels = async (
   { experiment: text, options }: ExperimentRecord,
   directory: string,
@@ -55,7 +54,7 @@ const mergedModels = async (
   }
 };
 
-/** Keeps one merge of each entry, method and pair, because others differ only in parameters. */
+/** Keeps one merge per entry, method and pair; others read the same models. */
 const distinct = (merges: readonly ExperimentMerge[]): ExperimentMerge[] => [
   ...new Map(
     merges.map((merge) => [

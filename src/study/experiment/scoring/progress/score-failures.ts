@@ -29,7 +29,7 @@ const schema: z.ZodType<ScoreFailure> = z.object({
 /** Parses a failure; undefined for an incomplete or foreign text. */
 const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
-/** Records failed attempts as files in `evaluations/failures/`. A result removes the file. */
+/** Records failed attempts in `evaluations/failures/`, a file each. A result removes it. */
 export class ScoreFailures {
   readonly #directory: string;
 
@@ -42,7 +42,7 @@ export class ScoreFailures {
     const names = await namesIn(this.#directory);
     const read = await Promise.all(
       names.map(async (name) => {
-        // The file was removed meanwhile, or is half-written by a dead process.
+        // The file was removed meanwhile, or a dead process left it half-written.
         const text = await readFileIfAny(join(this.#directory, name));
         return failureIn(text?.toString() ?? '') ?? [];
       }),
@@ -64,8 +64,8 @@ export class ScoreFailures {
   }
 
   /**
-   * Removes failures older than their result, left by a process that died in between. A newer failure has
-   * other settings.
+   * Removes failures that are older than a result, left by a process that died in between. Newer failures
+   * have other settings.
    *
    * @throws READ_FAILED
    */

@@ -16,7 +16,7 @@ import { weightsOfReference } from '../requests/models-to-score.js';
 import { askedAlike, samplesOf } from '../requests/wanted-results.js';
 import { ScoreFailures } from './score-failures.js';
 
-/** Joins an experiment's results to its models by weights. */
+/** Matches an experiment's results to its models by weights. */
 export class Scoreboard {
   readonly #directory: string;
   readonly #results: ResultFiles;
@@ -32,9 +32,9 @@ export class Scoreboard {
   }
 
   /**
-   * Returns the record with the present scores and failures, and the results that no longer count.
+   * Returns the record with present scores and failures, and the results that no longer count.
    *
-   * @param former the record in the file, from which missing checkpoints keep their scores
+   * @param former the record in the file; missing checkpoints keep its scores
    */
   async fill(record: ExperimentRecord, former: ExperimentRecord | undefined): Promise<ExperimentRecord> {
     const found = await this.#results.list();
@@ -65,7 +65,6 @@ export class Scoreboard {
       merges: await Promise.all(
         record.merges.map(async (merge) => {
           const weights = await this.#weightsOfMerge(merge);
-          // An unreadable merge keeps its entry.
           if (weights === 'unreadable')
             return former?.merges.find(({ name }) => name === merge.name) ?? merge;
           return scored(weights === undefined ? merge : { ...merge, weights }, weights);
@@ -85,7 +84,10 @@ export class Scoreboard {
     return left.length === 0 ? filled : { ...filled, left };
   }
 
-  /** Records of earlier versions lack weights. @returns undefined if the merge does not exist */
+  /**
+   * Returns a merge's weights, which records of earlier versions lack. @returns undefined if the merge does
+   * not exist
+   */
   async #weightsOfMerge({ weights, state, path }: MergeRecord): Promise<string | 'unreadable' | undefined> {
     if (weights !== undefined || state !== 'done') return weights;
     return await weightsOfMerge(join(this.#directory, path)).catch((error: unknown) => {
@@ -94,7 +96,7 @@ export class Scoreboard {
     });
   }
 
-  /** @returns undefined if unreadable; the evaluation reports that */
+  /** @returns undefined if unreadable, which the evaluation reports */
   #weightsOf(model: string): Promise<string | undefined> {
     const known =
       this.#weights.get(model) ?? weightsOfReference(model, this.#contents, true).catch(() => undefined);
@@ -107,14 +109,13 @@ const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefi
   try {
     return evaluate === undefined ? undefined : parseEvaluation(evaluate, '/');
   } catch {
-    // Evaluating reports the error.
     return undefined;
   }
 };
 
 /**
- * Chooses one result per task, or one for each answer to its problems, by the experiment's shots, seed, answer
- * length, drawing and `problems`. Prefers equal rows, then the most problems, then the newest.
+ * Chooses a task's result, or one for each answer to its problems, by the experiment's shots, seed, token
+ * limit, sampling and `problems`. Prefers equal rows, then more problems, then newer results.
  */
 export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
   const scores: [task: string, score: Score][] = [];
@@ -150,7 +151,7 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
   return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-/** Returns the sets of results that have every answer to the same problems, asked alike. */
+/** Returns sets of results that have every answer to the same problems under the same settings. */
 const sampleSets = (
   task: string,
   results: readonly FoundResult[],
@@ -167,7 +168,7 @@ const sampleSets = (
   });
 };
 
-/** Chooses the metric to show from this result alone; tables choose one for all models. */
+/** Chooses a metric for this result alone; tables choose one for all models. */
 const headlineOf = (
   task: string,
   metrics: Score['metrics'],

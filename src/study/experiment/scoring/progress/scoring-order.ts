@@ -6,19 +6,19 @@ import type { ContentsInPlace } from '../../in-place/contents-in-place.js';
 import type { ExperimentRecord } from '../../record/experiment-record.js';
 import { type ModelToScore, pathOf } from '../requests/models-to-score.js';
 
-/** `load` is undefined if unknown. */
+/** A chosen model; `load` is undefined if unknown. */
 export interface Taken {
   readonly model: ModelToScore;
   readonly load: Load | undefined;
 }
 
-/** Chooses the models that lanes score next; a lane is a program that holds one model after another. */
+/** Chooses the next model for each lane, a program that holds one model after another. */
 export class ScoringOrder {
   readonly #first: readonly string[];
   readonly #loading = new LoadingOrder();
   readonly #reader = new ContentsReader();
   readonly #known = new Set<string>();
-  /** For each lane, the model that it had before its present one. */
+  /** Each lane's model before the present one. */
   readonly #former = new Map<number, string | undefined>();
   readonly isExchanging: boolean;
   readonly #inPlace: ContentsInPlace | undefined;
@@ -36,7 +36,7 @@ export class ScoringOrder {
   }
 
   learn(models: readonly ModelToScore[]): Promise<void> {
-    // Serialised, so that lanes do not read the same contents twice.
+    // One at a time, so that lanes do not read the same contents twice.
     this.#learning = this.#learning.then(() => this.#learn(models));
     return this.#learning;
   }
@@ -44,7 +44,7 @@ export class ScoringOrder {
   async #learn(models: readonly ModelToScore[]): Promise<void> {
     const unknown = this.isExchanging ? models.filter(({ name }) => !this.#known.has(name)) : [];
     for (const { name } of unknown) this.#known.add(name);
-    // References come first, because merges are compared with them.
+    // References first, because merges are compared with them.
     for (const kind of ['reference', 'merge'] as const)
       await Promise.all(unknown.filter((model) => model.kind === kind).map((model) => this.#add(model)));
   }
@@ -64,7 +64,7 @@ export class ScoringOrder {
       : await this.#reader.ofModel(await pathOf(model));
   }
 
-  /** Returns the most urgent models: references, else the models that the batch was to finish first. */
+  /** Returns the most urgent models: references, then those that the batch was told to finish first. */
   mostUrgent(models: readonly ModelToScore[]): ModelToScore[] {
     let urgency = Number.POSITIVE_INFINITY;
     let urgent: ModelToScore[] = [];
@@ -76,7 +76,7 @@ export class ScoringOrder {
     return urgent;
   }
 
-  /** Assigns to the lane the model with the fewest bytes to load; the first of equals. */
+  /** Gives the lane the model with the fewest bytes to load; of equal ones, the first. */
   take(lane: number, models: readonly ModelToScore[]): Taken | undefined {
     const model = this.#loading.nextOf(lane, models);
     if (model === undefined) return undefined;
@@ -86,7 +86,7 @@ export class ScoringOrder {
     return { model, load };
   }
 
-  /** To be called if the lane did not load the model that it took. */
+  /** To be called if the lane did not load the chosen model. */
   putBack(lane: number): void {
     this.#loading.hold(lane, this.#former.get(lane));
   }

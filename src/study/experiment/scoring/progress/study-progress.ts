@@ -9,10 +9,9 @@ import type { ExperimentRecord } from '../../record/experiment-record.js';
 import { taskFolder } from '../requests/evaluation-folders.js';
 import { batchAtWork } from './batch-at-work.js';
 
-/** Progress of a batch or of an experiment's evaluations. */
+/** Progress of a batch or an evaluation. */
 export interface Progress {
   readonly state: ProgressState;
-  /** The running process, if any. */
   readonly by?: Pick<Claimant, 'host' | 'pid'> & { readonly since?: string };
 }
 
@@ -39,7 +38,7 @@ export const evaluationProgress = async (
 ): Promise<Progress> => {
   const claims = join(directory, evaluationsName, '.claims');
   const names = (await namesIn(claims)).filter((name) => name.startsWith(taskFolder));
-  // Uses this host's clock, because reading the store's clock writes a file.
+  // Uses this host's clock: reading the store's clock would write a file.
   for (const name of names) {
     const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
     if (state === 'live') return { state: 'running', ...(claimant === undefined ? {} : { by: claimant }) };
@@ -48,7 +47,7 @@ export const evaluationProgress = async (
   return { state: there.done === 0 && names.length === 0 ? 'absent' : 'unfinished' };
 };
 
-/** Describes running and interrupted work; empty if all is finished. */
+/** Describes running and interrupted work; empty if everything is finished. */
 export const describeProgress = async (
   directory: string,
   record: Pick<ExperimentRecord, 'state' | 'merges'>,

@@ -32,7 +32,7 @@ const schema = z.object({
 });
 
 /**
- * Returns the options of each running evaluation of an experiment.
+ * Returns the options of each running evaluation.
  *
  * @throws READ_FAILED
  */
@@ -40,7 +40,7 @@ export const asksNow = async (experiment: string): Promise<Asks[]> => {
   const claims = join(experiment, evaluationsName, '.claims');
   const asks: Asks[] = [];
   for (const name of (await namesIn(claims)).filter((each) => each.startsWith(taskFolder))) {
-    // Uses this host's clock, because reading the store's clock writes a file.
+    // Uses this host's clock: reading the store's clock would write a file.
     const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
     const found = schema.safeParse((claimant as { asks?: unknown } | undefined)?.asks).data;
     if (state === 'live' && found !== undefined) asks.push(found);

@@ -12,12 +12,12 @@ import type { Experiment } from '../../file/read-experiment.js';
 
 export const tasksOf = ({ tasks }: EvaluationSettings): string[] => [...new Set([...tasks.values()].flat())];
 
-/** Tasks to ask the harness about, which takes long. */
+/** Tasks that only the harness knows; asking it takes long. */
 const askedOf = (settings: EvaluationSettings, { failures, included }: PreparedTasks): string[] =>
   tasksOf(settings).filter((task) => (isHarnessTask(task) || included.has(task)) && !failures.has(task));
 
 /**
- * Asks the harness for its tasks. The user's tasks must not repeat their names.
+ * Asks the harness for its tasks, whose names the user's tasks must not repeat.
  *
  * @returns unknown tasks, and tasks that two files define
  * @throws HARNESS_MISSING, INTERRUPTED
@@ -50,12 +50,12 @@ export const unknownTasks = async (
 
 export interface CheckedTasks {
   readonly failed: ReadonlyMap<string, LayerloomError>;
-  /** Tasks of a harness that is not installed, and are not checked. */
+  /** Tasks that were not checked because their harness is not installed. */
   readonly unchecked: readonly string[];
 }
 
 /**
- * Checks the tasks of an `evaluate:` block: reads local data, and asks the harness, if installed.
+ * Checks an `evaluate:` block's tasks: reads local data, and asks the harness if installed.
  *
  * @throws INTERRUPTED
  */
@@ -65,7 +65,6 @@ export const checkExperimentTasks = async (
   command = harnessCommand(undefined),
 ): Promise<CheckedTasks> => {
   if (evaluate?.tasks === undefined) return { failed: new Map(), unchecked: [] };
-  // The data's directory is absolute here.
   const settings = parseEvaluation(evaluate, process.cwd());
   const folder = await mkdtemp(join(tmpdir(), 'layerloom-tasks-'));
   try {

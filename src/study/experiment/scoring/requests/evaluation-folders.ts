@@ -11,7 +11,7 @@ import { clockAt } from '../../../store/claims/clock.js';
 const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'tasks'];
 
 /**
- * Refuses folders that are links, because an experiment from elsewhere may link to anywhere.
+ * Refuses folders that are links: an experiment from elsewhere may link anywhere.
  *
  * @throws WRITE_FAILED
  */
@@ -26,7 +26,7 @@ export const checkEvaluationFolders = (experiment: string): void => {
 const clockName = 'clock';
 
 /**
- * Claims weights, or a folder of task files, so that no other evaluating process uses them.
+ * Claims weights, or a folder of task files, against other evaluating processes.
  *
  * @param directory `evaluations/` of the experiment
  * @param about further fields of the claim's text
@@ -46,7 +46,7 @@ export const claimIn = async (
 export const taskFolder = '.tasks-';
 
 /**
- * Removes claims, task files and partial results of dead evaluations; keeps their answers for the next.
+ * Removes claims, task files and partial results of dead evaluations, but keeps answers for the next one.
  * Ignores errors.
  */
 export const removeLeftovers = async (experiment: string): Promise<void> => {
@@ -67,7 +67,7 @@ export const removeLeftovers = async (experiment: string): Promise<void> => {
     if (!name.startsWith(taskFolder)) return;
     const claim = await claimIn(directory, name);
     if (claim === undefined) return;
-    // A folder exists only under its claim.
+    // Folders exist only under their claims.
     await rm(join(directory, name), { recursive: true, force: true });
     await claim.release();
   });

@@ -10,11 +10,10 @@ const entriesOf = ({ merges, references }: Scores) =>
   );
 
 /**
- * Returns results that counted for a model in the earlier record and no longer count, unless another score
- * has replaced them.
+ * Returns results that counted for a model in the earlier record, no longer count, and were not replaced.
  *
- * @param weightsOf the present weights of each entry, if known
- * @param found the results in the directory
+ * @param weightsOf present weights of each entry, if known
+ * @param found results in the directory
  */
 export const leftResults = (
   record: Scores,
@@ -53,7 +52,6 @@ const reasonOf = (now: string | undefined, scored: string): LeftResults['reason'
   return now === scored ? 'settings' : 'weights';
 };
 
-/** Why results no longer count, and the remedy. */
 const words: Readonly<Record<LeftResults['reason'], readonly [why: string, remedy: string]>> = {
   weights: [
     'its files or those that it is made of have other contents than when it was scored',
@@ -69,7 +67,10 @@ const words: Readonly<Record<LeftResults['reason'], readonly [why: string, remed
 
 const mostNamed = 3;
 
-/** Describes such results, one line for each reason. @param before results that were reported already */
+/**
+ * Describes results that no longer count, one line per reason. @param before results that were already
+ * reported
+ */
 export const describeLeft = (
   { left = [], merges }: Pick<ExperimentRecord, 'left' | 'merges'>,
   directory: string,
@@ -89,7 +90,7 @@ export const describeLeft = (
     const names = models.slice(0, mostNamed).map(({ model }) => model);
     const others = models.length - names.length;
     const [why, remedy] = words[reason];
-    // Models alone may have no file of an experiment.
+    // Models that were scored without an experiment may have no file.
     const again =
       merges.length === 0
         ? remedy

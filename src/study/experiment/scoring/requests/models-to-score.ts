@@ -21,7 +21,7 @@ interface ScorableModels {
 export interface ModelToScore {
   readonly name: string;
   readonly kind: 'merge' | 'reference';
-  /** A merge's directory, or a model as in recipes. */
+  /** A merge's directory, or a model as written in recipes. */
   readonly model: string;
   readonly tasks: readonly string[];
   /** Makes the merge if it is not written. */
@@ -32,7 +32,7 @@ const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): st
   ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
 ];
 
-/** Returns the languages with experts; with `references: false` the languages with merges. */
+/** Returns the languages with experts; for `references: false`, those with merges. */
 export const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
   ...new Set([
     ...references.flatMap(({ expertIn }) => expertIn ?? []),
@@ -75,8 +75,7 @@ export const modelsToScore = (
  *
  * @param contents of references when they were scored
  * @param keep record the hashes of a moved reference
- * @throws the codes of `openCheckpoint`; for a merge in place why it was refused, and
- * INPUT_CHANGED
+ * @throws the codes of `openCheckpoint`; for a merge in place, INPUT_CHANGED or the reason of its refusal
  */
 export const weightsOf = async (
   { kind, model, name, inPlace }: ModelToScore,
@@ -89,12 +88,12 @@ export const weightsOf = async (
   return weights;
 };
 
-/** Returns the identity of a reference, which stays the same when its files are moved. */
+/** Returns the identity of a reference's weights, which moving its files does not change. */
 export const weightsOfReference = (model: string, contents: ScoredContents, keep: boolean): Promise<string> =>
   weightsOfModel(splitName(model).rest, (files) => contents.identitiesOf(files, keep));
 
 /**
- * Returns what programs load for a model.
+ * Returns the path that programs load for a model.
  *
  * @param directory `evaluations/` of the experiment
  * @throws the codes of `pathToLoad` and of `MergesInPlace.prepare`
@@ -122,7 +121,7 @@ export const pathOf = async ({ kind, model }: Pick<ModelToScore, 'kind' | 'model
   return (await Promise.all(parts.map(locate))).map(({ path }) => path).join('+');
 };
 
-/** Lists tasks without a score in the requested rows, once for each answer to their problems. */
+/** Lists tasks that lack a score in the requested rows, once per missing answer. */
 export const lackingIn = (
   { references, merges }: Pick<ExperimentRecord, 'merges' | 'references'>,
   models: readonly ModelToScore[],

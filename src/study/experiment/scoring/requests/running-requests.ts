@@ -7,7 +7,7 @@ import type { RunningRequests } from './time-left.js';
 
 export const logNameOf = (model: string): string => `${model.replace(/[^\w.+-]/g, '_')}.log`;
 
-/** A run is considered dead after so many milliseconds without a write. */
+/** A run counts as dead after this many milliseconds without a write. */
 const quietMs = 300_000;
 
 const tailBytes = 1 << 20;
@@ -15,7 +15,7 @@ const tailBytes = 1 << 20;
 const beginning = 'Selected tasks';
 
 /**
- * Finds models that other processes are scoring: recent logs with an unfinished bar.
+ * Finds models that other processes are scoring: recent logs with an unfinished progress bar.
  *
  * @param directory of the experiment
  */

@@ -3,7 +3,7 @@ import { type Pace, paceOf } from '../../../evaluation/pace.js';
 import type { ResultSummary } from '../../../evaluation/result-files.js';
 import type { EvaluationSettings } from '../../../evaluation/settings.js';
 
-/** A model with its tasks that lack results, once for each answer to their problems. */
+/** A model and its unscored tasks, once per missing answer. */
 export interface OpenModel {
   readonly name: string;
   readonly tasks: readonly string[];
@@ -17,14 +17,14 @@ interface Running {
   readonly tasks: readonly string[];
   readonly since: number;
   readonly requests: Requests | undefined;
-  /** Tasks already scored by earlier runs. */
+  /** Tasks scored by earlier runs. */
   readonly before: readonly string[];
 }
 
-/** Until this share of the requests, loading the model dominates a run's pace. */
+/** Until this share of requests is done, loading dominates a run's pace. */
 const settledShare = 0.05;
 
-/** Estimates the remaining time of an evaluation from results and from requests of current runs. */
+/** Estimates an evaluation's remaining time from results and the requests of current runs. */
 export class TimeLeft {
   readonly #settings: EvaluationSettings;
   readonly #jobs: number;
@@ -33,7 +33,6 @@ export class TimeLeft {
   readonly #running = new Map<string, Running>();
   #pace: Pace;
 
-  /** @param now milliseconds */
   constructor(
     settings: EvaluationSettings,
     jobs: number,
@@ -89,7 +88,7 @@ export class TimeLeft {
     return now === undefined || then === undefined ? undefined : now + then;
   }
 
-  /** Returns the seconds that existing results took; undefined if a task has no result. */
+  /** Returns the seconds that results on these tasks took; undefined if a task has none. */
   #measured(tasks: readonly string[]): number | undefined {
     const each = tasks.map((task) => this.#pace.secondsOf(task, this.#settings.rowsOf(task)));
     return each.reduce<number | undefined>(
@@ -98,7 +97,7 @@ export class TimeLeft {
     );
   }
 
-  /** Extrapolates the total seconds of a run from its requests. */
+  /** Extrapolates a run's total seconds from its finished requests. */
   #wholeOf({ since, requests }: Running): number | undefined {
     const share = requests === undefined || requests.total === 0 ? 0 : requests.done / requests.total;
     return share < settledShare ? undefined : (this.#now() - since) / 1000 / share;
@@ -106,14 +105,14 @@ export class TimeLeft {
 
   #leftOf(running: Running): number | undefined {
     const [own, measured] = [this.#wholeOf(running), this.#measured(running.tasks)];
-    // Loading makes a run look slow at first, so the weight of its own pace grows with progress.
+    // Loading makes a run look slow at first, so its own pace counts more the further it is.
     const share = running.requests === undefined ? 0 : running.requests.done / running.requests.total;
     const whole =
       own === undefined || measured === undefined ? (own ?? measured) : share * own + (1 - share) * measured;
     return whole === undefined ? undefined : Math.max(0, whole - (this.#now() - running.since) / 1000);
   }
 
-  /** Without results, estimates the seconds from a run of the same tasks that is in progress. */
+  /** Without results, estimates seconds from a current run of the same tasks. */
   #likeRunning(tasks: readonly string[]): number | undefined {
     const key = [...tasks].sort().join(' ');
     for (const running of this.#running.values()) {

@@ -16,7 +16,7 @@ import {
 import type { ProblemTexts } from '../../../evaluation/result.js';
 import type { ExperimentRecord } from '../../record/experiment-record.js';
 
-/** Number of folders above a checkpoint that are searched for its training. */
+/** Number of folders above a checkpoint to search for its training. */
 const mostAbove = 4;
 
 const schema = z.looseObject({
@@ -59,7 +59,7 @@ async function* trainedPaths({
     }
 }
 
-/** Finds the runs that trained an experiment's models, in the manifests of `train init`. */
+/** Finds the runs that trained an experiment's models, from manifests of `train init`. */
 export const trainedModelsOf = async (
   record: Pick<ExperimentRecord, 'references'>,
 ): Promise<readonly TrainedModel[]> => {
@@ -81,17 +81,14 @@ interface Training {
   readonly set: ReadonlySet<string>;
 }
 
-/**
- * Finds the trainings of an experiment's models, with hashes of rows from `train init` and from prepared
- * data.
- */
+/** Finds the trainings of an experiment's models, with row hashes from `train init` and prepared data. */
 const trainingsOf = async (record: Pick<ExperimentRecord, 'references'>): Promise<Training[]> => {
   const found = new Map<string, Set<string>>();
   const notes = new Map<string, TextHashes>();
   for await (const { folder, within, manifest } of trainedPaths(record)) {
     if (manifest.trainedOn !== undefined) notes.set(folder, manifest.trainedOn);
     const prepared = found.get(folder) ?? new Set();
-    // The run's own folder is the training's, or one level below.
+    // The training's folder is the run's own or one level above.
     for (const run of within.slice(-2)) prepared.add(join(run, 'data', 'train.jsonl'));
     found.set(folder, prepared);
   }
@@ -126,19 +123,19 @@ const foldersAbove = (path: string): string[] => {
   return folders;
 };
 
-/** Scored problems of a task that are among the rows of a training. */
+/** A task's scored problems that occur among a training's rows. */
 export interface TrainedProblems {
   readonly task: string;
   readonly count: number;
-  /** Number of scored problems that could be compared with the rows. */
+  /** Scored problems that could be compared. */
   readonly known: number;
   readonly directory: string;
 }
 
 /**
- * Finds tasks with problems from a model's training.
+ * Finds tasks with problems that a model was trained on.
  *
- * @param tasks the texts of scored problems, by task
+ * @param tasks texts of scored problems, by task
  */
 export const findTrained = async (
   record: Pick<ExperimentRecord, 'references'>,

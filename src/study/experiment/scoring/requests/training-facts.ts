@@ -9,13 +9,13 @@ import { ResultFiles } from '../../../evaluation/result-files.js';
 import type { ExperimentRecord } from '../../record/experiment-record.js';
 import { findTrained, trainedModelsOf } from './trained-problems.js';
 
-/** A file of a bundle with facts from the folders of trainings, which the bundle lacks. */
+/** A file in a bundle with facts from the folders of trainings, which are not in the bundle. */
 export const trainedName = 'trained.json';
 
 const short = z.string().max(10_000);
 
 const schema = z.object({
-  /** Scored problems of a task that are among the rows of a training. */
+  /** A task's scored problems that occur among a training's rows. */
   problems: z.array(z.object({ task: short, count: z.number(), known: z.number(), directory: short })),
   models: z.array(trainedModel),
 });
@@ -23,10 +23,9 @@ const schema = z.object({
 export type TrainingFacts = z.output<typeof schema>;
 
 /**
- * Looks into the folders of trainings. Facts that are not there come from the study's `trained.json`, if a
- * bundle brought one.
+ * Reads facts from the folders of trainings, or, if these are missing, from a bundle's `trained.json`.
  *
- * @param tasks the texts of scored problems, by task
+ * @param tasks texts of scored problems, by task
  * @throws READ_FAILED
  */
 export const trainingFactsOf = async (
@@ -44,7 +43,7 @@ export const trainingFactsOf = async (
   };
 };
 
-/** Reads the texts of the scored problems of each task. Skips unreadable results. */
+/** Reads the texts of scored problems by task. Skips unreadable results. */
 export const scoredTexts = async (
   directory: string,
   { references, merges }: ExperimentRecord,

@@ -3,11 +3,11 @@ import { backendOf } from '../../../evaluation/harness/harness-output.js';
 import type { FoundResult } from '../../../evaluation/result-files.js';
 import type { EvaluationSettings } from '../../../evaluation/settings.js';
 
-/** The back end with the other settings that may change answers. */
+/** The back end, with other settings that may change answers. */
 export const backendIn = ({ backend, modelArgs, arguments: others }: EvaluationSettings): string =>
   [backendOf(backend, modelArgs), ...others].join(' ');
 
-/** A run of the harness that draws an answer to each problem of a task. */
+/** A run of the harness with one answer to each problem of a task. */
 export interface TaskSample {
   readonly task: string;
   readonly sample: number;
@@ -17,16 +17,16 @@ export const samplesOf = (task: string, settings: EvaluationSettings): TaskSampl
   Array.from({ length: settings.repeatsOf(task) }, (_, sample) => ({ task, sample }));
 
 /**
- * Returns a text that is equal for answers to the same problems that were asked alike. Only such answers make
- * one score.
+ * Returns a text that is equal for answers to the same problems under the same settings. Only such answers
+ * are combined into a score.
  */
 export const askedAlike = ({
   result: { rows, n, taskVersion, promptHash, fewshot, backend },
 }: FoundResult): string => JSON.stringify([rows, n, taskVersion, promptHash, fewshot, backend]);
 
 /**
- * Returns the results that match the settings, in the order of samples: all of them, if some results that
- * were asked alike are complete; otherwise the newest of this back end, which a run can complete.
+ * Returns the results that match the settings, by sample: a complete set of equal settings if there is one,
+ * otherwise the newest of this back end, which a run can complete.
  */
 export const resultsOf = (
   results: readonly FoundResult[],
