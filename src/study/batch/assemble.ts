@@ -29,12 +29,12 @@ export interface Assembled {
 
 /**
  * Links shards that all exist, writes the side files, and renames the staging directory into place. Replaces
- * a former merge if layerloom wrote it and it contains no other files.
+ * a former merge if layerloom wrote all of its files.
  *
- * @param digests given if the merge gets a statement
+ * @param digests if the merge gets a statement
  * @returns warnings
- * @throws LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED,
- * READ_FAILED, WRITE_FAILED
+ * @throws LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED, READ_FAILED,
+ * WRITE_FAILED
  */
 export const assemble = async (
   merge: Assembled,
@@ -72,11 +72,10 @@ export const assemble = async (
     for (const [path, sha256] of stated?.inputs ?? []) checksums.set(path, sha256);
     for (const [file, sha256] of stated?.weights.files ?? []) {
       const path = join(staging, file);
-      // The store's own SHA-256 stays, so that verification finds a damaged shard.
+      // Keeps the store's SHA-256, so that verification finds a damaged shard.
       if (!checksums.has(path)) checksums.set(path, sha256);
     }
-    // Planned only now: a plan that lives through the linking outlives V8's young generation, and stays until
-    // the next full collection.
+    // Planned only now: an object that lives through the linking outlives V8's young generation.
     await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, {
       ...{ keys: keysOf(shards), digests: stated?.weights },
     });
@@ -95,7 +94,7 @@ export const assemble = async (
         `the former ${output.path} contained ${foreign.join(', ')} by the end, and was kept as ${kept}`,
       ];
     }
-    // Removing a merge changes the link counts of its inputs, which must not look like a changed input.
+    // Removing a merge changes link counts of inputs, which must not look like a changed input.
     const remove = () => rm(former, { recursive: true, force: true });
     if (link === 'hard') await inputs.whileLinking(inputs.linked, remove);
     else await remove();
@@ -128,7 +127,7 @@ const linkOne = async (
 const verbatimOf = (shards: readonly MergeShard[]): string[] =>
   shards.flatMap(({ verbatim }) => verbatim ?? []);
 
-/** @returns the former merge's new path, if there was one */
+/** @returns the former merge's new path, if any */
 const replace = async (staging: string, path: string, replaces: boolean): Promise<string | undefined> => {
   const former = replaces ? `${staging}-former` : undefined;
   if (former === undefined) await rename(staging, path);
@@ -149,7 +148,7 @@ interface FoundRecord {
   readonly sideFiles?: readonly { readonly file: string }[];
 }
 
-/** False for a card that lacks a note, as one does that was written before the scores. */
+/** False if a card lacks a note, because it was written before the scores. */
 export const hasNotes = async (out: string, notes: readonly string[] = []): Promise<boolean> => {
   if (notes.length === 0) return true;
   const card = await readSmallFile(join(out, cardName)).catch(() => '');
@@ -159,7 +158,7 @@ export const hasNotes = async (out: string, notes: readonly string[] = []): Prom
 /**
  * True if a merge's shards are exactly these, linked to the store's current files.
  *
- * @param inputs if given, their side files must be older than the merge, and their configuration the same
+ * @param inputs if given, the merge must be newer than their side files, and have the same configuration
  */
 export const isAssembled = async (
   out: string,
@@ -182,7 +181,7 @@ export const isAssembled = async (
   }
 };
 
-/** True if side files are current, which keys of shards do not tell. */
+/** True if side files are current; shard keys do not tell. */
 const hasCurrentSideFiles = async (
   out: string,
   record: FoundRecord,
@@ -193,7 +192,7 @@ const hasCurrentSideFiles = async (
   const folders = new Set(inputs.flatMap(({ files }) => files.map(({ path }) => dirname(path))));
   for (const folder of folders)
     for (const { file } of record.sideFiles ?? []) {
-      // Clocks of file systems are coarse: equal times may mean later.
+      // File systems have coarse clocks: equal times may mean later.
       const own = await stat(join(folder, file)).catch(() => undefined);
       if (own !== undefined && own.mtimeMs >= made.mtimeMs) return false;
     }
@@ -217,20 +216,18 @@ const isThereStill = async (
   const { size, ino, dev } = await stat(join(out, file));
   if (size !== bytes) return false;
   if (verbatim !== undefined || found.link !== 'hard') return true;
-  // The store may have replaced a damaged shard; the link to the former file is still damaged.
+  // If the store has replaced a damaged shard, a link to the former file is still damaged.
   const stored = await stat(store.pathOf(key));
   return stored.ino === ino && stored.dev === dev;
 };
 
-/**
- * True if somebody put a file into a former merge. A staging directory without a record is an unfinished one.
- */
+/** True if somebody put a file into a former merge. A staging directory without a record is unfinished. */
 const hasForeign = async (directory: string): Promise<boolean> =>
   (await exists(join(directory, provenanceName))) && (await foreignFiles(directory)).length > 0;
 
 const stagingName = /^\..+\.layerloom-batch-\d+(-former)?$/;
 
-/** Removes staging directories of merges; the caller must lock the experiment's directory. */
+/** Removes merges' staging directories. The caller must hold the experiment's lock. */
 export const clearStaging = async (out: string, names: readonly string[]): Promise<void> => {
   for (const directory of new Set(names.map((name) => dirname(join(out, name)))))
     for (const name of await readdir(directory).catch(() => [])) {

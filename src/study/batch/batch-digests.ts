@@ -8,14 +8,14 @@ import type { MergeShard } from './planning/merge-shards.js';
 
 const unreported = () => undefined;
 
-/** Hashes for statements of a batch's merges. Reads each input and each distinct shard once. */
+/** Computes hashes for the statements of merges. Reads each input and each distinct shard once. */
 export class BatchDigests {
   readonly #inputs: () => Promise<Checksums>;
   readonly #pool: WorkerPool;
   readonly #shards = new Map<string, Promise<DigestedFile | undefined>>();
   #ofInputs: Promise<Checksums> | undefined;
 
-  /** @param planned the inputs of all merges to state */
+  /** @param planned inputs of all merges with statements */
   constructor(planned: readonly PlannedInput[], inputs: InputFiles, pool: WorkerPool) {
     this.#pool = pool;
     this.#inputs = () =>

@@ -30,10 +30,10 @@ export interface Begun {
 }
 
 /**
- * Prepares a batch; a refused one neither changes nor creates a store.
+ * Prepares a batch. If refused, neither changes nor creates a store.
  *
  * @throws LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID, READ_FAILED, WRITE_FAILED,
- *   and the codes of `checkPlaces`
+ * and the codes of `checkPlaces`
  */
 export const beginBatch = async (
   plan: BatchPlan<BatchMerge>,
@@ -46,7 +46,7 @@ export const beginBatch = async (
   await checkPlaces(namesOf(plan), plan.inputs, options);
   await checkWritable(out);
   await checkDevices(directory, out, link);
-  // The store may be incomplete, if its creator died.
+  // The store is incomplete if its creator died.
   const there =
     (await openThere(directory)) === undefined
       ? undefined
@@ -55,7 +55,7 @@ export const beginBatch = async (
   if (there !== undefined) {
     await makeDirectories(out);
     forget = await there.noteRegistration(out);
-    // Register before the first lookup, so that `gc` keeps the shards.
+    // Before the first lookup, so that `gc` keeps the shards.
     await there.registerExperiment(out, registration(plan, false));
   }
   try {

@@ -29,12 +29,11 @@ import { storedNonFinite } from './stored-non-finite.js';
 export interface MergeOutcome {
   readonly name: string;
   readonly state: MergeState;
-  /** `shared` shards come from another merge or an earlier run; `new` ones were made for this merge. */
+  /** Numbers of shards from other merges or earlier runs, and of shards made for this merge. */
   readonly shards: { readonly shared: number; readonly new: number };
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly isKept?: true;
-  /** SHA-256 of the weights, once done. */
   readonly weights?: string;
   readonly error?: { readonly code: string; readonly message: string };
 }
@@ -50,7 +49,7 @@ export const failureOf = ({ merge, error }: RefusedMerge<BatchMerge>): MergeOutc
 
 export interface TrackerOptions extends PlanOptions {
   readonly out: string;
-  /** Set for a part of an array job, which assembles no merge. */
+  /** Part of an array job, which assembles no merges. */
   readonly range?: Part | undefined;
   /** Write a statement of each merge. */
   readonly attest?: boolean | undefined;
@@ -58,7 +57,7 @@ export interface TrackerOptions extends PlanOptions {
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Returns the input bytes that each merge is the first to need. A stage counts each byte once. */
+/** Returns the input bytes that each merge is the first to need, counting a byte once per stage. */
 export const readsOf = (
   { merges, inputs }: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],
@@ -88,10 +87,9 @@ export const readsOf = (
   return reads;
 };
 
-/** Codes of errors that every other merge would meet, too. */
+/** Codes of errors that every other merge would have too. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
 
-/** Assembles a merge once all its shards exist. */
 export class MergeTracker {
   readonly #plan: BatchPlan<BatchMerge>;
   readonly #options: TrackerOptions;
@@ -106,7 +104,7 @@ export class MergeTracker {
   readonly #run: Run;
   readonly #digests: BatchDigests | undefined;
   readonly warnings: string[] = [];
-  /** Merges that are assembled at once, so that the fsyncs of their small files overlap. */
+  /** Assembles merges concurrently, so that the fsyncs of small files overlap. */
   readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
   #next = 0;
   #stopped: unknown;
@@ -174,7 +172,7 @@ export class MergeTracker {
       if (!this.#outcomes.has(merge)) await this.#fail(merge, error);
   }
 
-  /** @throws the error that stops the batch, if any */
+  /** @throws the error that stops the batch */
   async settled(): Promise<void> {
     await Promise.all(this.#lanes);
     if (this.#stopped !== undefined) throw this.#stopped;
@@ -214,7 +212,7 @@ export class MergeTracker {
     });
   }
 
-  /** @returns false if the merge is there, and only its card is old, but holds what a user wrote */
+  /** @returns false if the merge exists and only its card is outdated, but a user has edited the card */
   async #assemble(
     merge: PlannedMerge<BatchMerge>,
     inputs: readonly PlannedInput[],
@@ -253,7 +251,7 @@ export class MergeTracker {
     }
   }
 
-  /** Returns a merge's outcome; a shared shard counts as new for the first of its merges. */
+  /** Returns a merge's outcome. A shared shard counts as new for the first merge that has it. */
   #outcomeOf(merge: PlannedMerge<BatchMerge>, state: MergeState): MergeOutcome {
     let [fresh, bytesWritten] = [0, 0];
     for (const { key } of merge.shards) {

@@ -16,31 +16,30 @@ import { type DistinctShard, groupShards } from './planning/groups.js';
 import type { Part } from './planning/part.js';
 import { StoreSink } from './store-sink.js';
 
-/** Options of a batch. */
+/** Options of `runBatch`. */
 export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
-  /** The directory of the merges. */
+  /** Directory of the merges. */
   out: string;
-  /** The store's directory; by default `.store` in `out`. */
+  /** Directory of the store; default `.store` in `out`. */
   store?: string | undefined;
-  /** How merges link shards; by default `hard`. */
+  /** How merges link shards; default `hard`. */
   link?: Link | undefined;
-  /** Merges to write; the others are only planned. Default: all. */
+  /** Merges to write; others are only planned. Default: all. */
   write?: ((merge: BatchMerge) => boolean) | undefined;
-  /** Makes only one part's shards, and assembles no merge. */
+  /** Make one part's shards only, and assemble no merge. */
   range?: Part | undefined;
   /**
-   * Merges to finish first: patterns of names in which `*` stands for any text, most urgent first. Inputs
-   * that later merges share are then read again (`bytesReadAgain` of the cost).
+   * Merges to finish first: patterns of names, most urgent first; `*` stands for any text. Inputs that later
+   * merges share are read again (`bytesReadAgain`).
    */
   first?: readonly string[] | undefined;
   /**
-   * Write a statement of each merge that is written, as `attest` does. Kept merges without one get theirs.
-   * Default false.
+   * Write a statement of each merge, as `attest` does, also for existing merges without one. Default false.
    */
   attest?: boolean | undefined;
   /**
-   * Called before writing, with the plan of all merges, the cost of the merges to write, and the keys of
-   * existing shards.
+   * Called before writing, with the plan of all merges, the cost of those to write, and existing shards'
+   * keys.
    */
   onPlan?:
     | ((plan: BatchPlan<BatchMerge>, cost: BatchCost, present: ReadonlySet<string>) => void | Promise<void>)
@@ -49,7 +48,7 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Result of `runBatch`: its merges and costs. */
+/** Merges and cost of a batch. */
 export interface BatchResult extends RunCost {
   readonly merges: readonly MergeOutcome[];
   readonly cost: BatchCost;
@@ -57,11 +56,11 @@ export interface BatchResult extends RunCost {
 }
 
 /**
- * Makes each distinct shard once, in stages that read their inputs once, and assembles each merge as soon as
- * its shards exist. If a merge fails, the others continue.
+ * Makes each distinct shard once, in stages that read their inputs once. Assembles each merge as soon as its
+ * shards exist. If a merge fails, the others continue.
  *
- * @throws the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED,
- * STORE_INVALID, WRITE_FAILED, INTERRUPTED
+ * @throws the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, STORE_INVALID,
+ * WRITE_FAILED, INTERRUPTED
  */
 export const runBatch = async (
   merges: readonly BatchMerge[],
@@ -75,7 +74,7 @@ export const runBatch = async (
   const { store, present, stages, cost, inputs } = await beginBatch(plan, options, link, run);
   await options.onPlan?.(whole, cost, present);
   await inputs.verify();
-  // The job that links the merges reports refusals; a part does not.
+  // The job that links merges reports refusals; parts do not.
   const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
   for (const outcome of failed) await options.onMerge?.(outcome);
 
@@ -102,7 +101,7 @@ export const runBatch = async (
       for (const key of present) await tracker.ready(key, undefined);
       for (const stage of stages) {
         await makeShards(stage.groups, pool, inputs, sink);
-        // Assemble the stage's merges before the next stage writes.
+        // Assembles the stage's merges before the next stage writes.
         await tracker.settled();
       }
       await makeLeft(pool, inputs, sink, store, run.signal);
@@ -128,12 +127,12 @@ export const runBatch = async (
   };
 };
 
-/** True if a batch may continue after an error: a change of one input leaves shards of other inputs valid. */
+/** True if a batch may continue after an error: a change to one input leaves shards of other inputs valid. */
 const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 
 /**
- * Makes the rest: shards of failed groups, one by one, to find the faulty one; then those that other
+ * Makes missing shards: those of failed groups one by one, to find the faulty one; then those that other
  * processes did not finish.
  */
 export const makeLeft = async (

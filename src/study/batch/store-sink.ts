@@ -13,9 +13,9 @@ import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './planning/groups.js';
 
 export interface ShardEvents {
-  /** Called when the shard is in the store, made here or by another process. */
+  /** Called when the shard is in the store, whoever made it. */
   onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
-  /** Called when the shard is refused, or has failed both in its group and alone. */
+  /** Called when the shard is refused, or has failed in its group and alone. */
   onFailed(shard: DistinctShard, error: unknown): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ interface Making {
   readonly file: FileHandle;
 }
 
-/** Writes shards to the store. Collects shards claimed by other processes in `elsewhere`. */
+/** Writes shards to the store. Collects shards that other processes have claimed in `elsewhere`. */
 export class StoreSink implements ShardSink<DistinctShard> {
   readonly #store: ShardStore;
   readonly #pool: WorkerPool;
@@ -33,13 +33,13 @@ export class StoreSink implements ShardSink<DistinctShard> {
   readonly #events: ShardEvents;
   readonly #making = new Map<DistinctShard, Making>();
   readonly elsewhere = new Set<DistinctShard>();
-  /** Shards of a failed group: made one by one to find the faulty one. */
+  /** Shards of a failed group, to be made one by one. */
   readonly again = new Set<DistinctShard>();
   readonly #tried = new Set<DistinctShard>();
-  /** Bytes of headers; workers count all other bytes. */
+  /** Bytes of headers, which workers do not count. */
   headerBytes = 0;
 
-  /** @param mayBeNonFinite true for keys of shards that some merge accepts with NaN and infinity */
+  /** @param mayBeNonFinite true for keys of shards that some merge accepts with NaN or infinity */
   constructor(
     store: ShardStore,
     pool: WorkerPool,
@@ -85,9 +85,9 @@ export class StoreSink implements ShardSink<DistinctShard> {
     const sources = sourcesOfTensors(shard.tensors);
     let published: StoredShard | undefined;
     try {
-      // The key may be wrong for an input that was written since the run began.
+      // The key is wrong if the input was written to since the run began.
       await this.#inputs.verifySources(sources);
-      // Hash before publishing, while the file is in the page cache.
+      // Before publishing, while the file is in the page cache.
       const hashed = await this.#pool.checksum(file.fd, false);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
       const inputs = this.#inputs.namesOf(sources);
@@ -100,7 +100,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
       await claim.release();
       throw error;
     }
-    // This process was suspended, and another one has taken over the shard.
+    // While this process was suspended, another took over the shard.
     if (published === undefined) this.elsewhere.add(shard);
     else await this.#events.onReady(shard, true);
   }
@@ -136,7 +136,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   }
 }
 
-/** Codes of errors that every other shard would meet, too. */
+/** Codes of errors that every other shard would have too. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'DISK_SPACE', 'INTERRUPTED'];
 
 const create = async (path: string, shard: DistinctShard): Promise<FileHandle> => {

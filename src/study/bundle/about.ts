@@ -7,9 +7,9 @@ import type { ExperimentRecord } from '../experiment/record/experiment-record.js
 import { trainedName } from '../experiment/scoring/requests/training-facts.js';
 import { citationName, experimentName, type licenseNames, sumsName } from './names.js';
 
-// Texts for readers who find the bundle in an archive. A file of the same name in the study takes their place.
+// Texts for readers who find the bundle in an archive. A file of the same name in the study replaces them.
 
-/** Begins a text that layerloom wrote. A later bundle writes it again, unless it was edited. */
+/** First line of a text by layerloom. A later bundle rewrites it, unless it was edited. */
 export const writtenMark = 'Written when the study was bundled';
 
 export interface AboutStudy {
@@ -24,7 +24,9 @@ const harnessesOf = ({ evaluate }: ExperimentRecord): string =>
     .map(([language, tasks]) => `${language}: ${[tasks].flat().join(', ')}`)
     .join('; ');
 
-/** Returns a title without the study's folder, so that a rebuilt study gives the same bundle. */
+/**
+ * Returns a title that does not depend on the study's folder, so that a rebuilt study gives the same bundle.
+ */
 const titleOf = ({ merges }: ExperimentRecord): string => {
   const languages = [...new Set(merges.map(({ language }) => language))];
   return `Merged language models${languages.length === 0 ? '' : `: ${languages.join(', ')}`}`;
@@ -110,7 +112,7 @@ Whatever that file says:
 ${record.references.map(({ name, model }) => `- ${cell(name)}: \`${cell(model)}\``).join('\n')}
 `;
 
-/** A text by its name; one of `names` in the study takes its place, unless layerloom wrote that. */
+/** A text in the bundle. A file with one of `names` in the study replaces it, unless layerloom wrote that. */
 export interface AboutText {
   readonly name: string;
   readonly names: readonly string[];

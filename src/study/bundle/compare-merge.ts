@@ -37,10 +37,12 @@ const factsIn = async (directory: string): Promise<MergeFacts | undefined> => {
   return text === undefined ? undefined : recordSchema.safeParse(jsonOrNone(text, ownFile)).data;
 };
 
-/** SHA-256 of the files of scored models, by the model's name. */
+/** SHA-256 of scored models' files, by model. */
 export type ScoredSums = ReadonlyMap<string, readonly string[]>;
 
-/** Finds the files of scored models: a result states the hash of their identities, which a record states too. */
+/**
+ * Finds the file hashes of scored models: results and records both have the hash of the files' identities.
+ */
 export const scoredSums = async (
   study: string,
   references: ExperimentRecord['references'],
@@ -72,15 +74,15 @@ export const scoredSums = async (
 const contentsSchema = z.object({ files: z.array(z.object({ identity: z.string(), sha256: hex })) });
 
 export interface MergeFolders {
-  /** Folder of a bundle's records. */
+  /** Folder with a bundle's records. */
   readonly bundled: string;
-  /** The study to complete; for a new one, the same folder as `bundled`. */
+  /** The study to complete; `bundled` itself for a new one. */
   readonly study: string;
-  /** Folder of merges that were made here. */
+  /** Folder of merges made here. */
   readonly work: string;
 }
 
-/** True if a study has all recorded files of a merge with their SHA-256, except texts in Markdown. */
+/** True if a study has all recorded files of a merge, with their SHA-256; Markdown files need not agree. */
 export const isComplete = async (
   { bundled, study }: Pick<MergeFolders, 'bundled' | 'study'>,
   path: string,
@@ -95,7 +97,7 @@ export const isComplete = async (
 const filesOf = ({ shards, sideFiles }: MergeFacts) =>
   [...sideFiles, ...shards].filter(({ file }) => !/\.md$/.test(file));
 
-/** Compares what was recorded of a merge with what was made here. */
+/** Compares a merge made here with its record. */
 export class Comparing {
   readonly #recorded: string;
   readonly #study: string;
@@ -109,7 +111,7 @@ export class Comparing {
     this.#made = join(work, path);
   }
 
-  /** Returns why the merge is another one; undefined if it is the same, which is moved into the study. */
+  /** Returns how the merge differs; if it does not, moves it into the study and returns undefined. */
   async run(): Promise<string | undefined> {
     const [recorded, made] = [await factsIn(this.#recorded), await factsIn(this.#made)];
     if (recorded === undefined) return `the bundle has no valid ${provenanceName} of it`;
@@ -143,7 +145,7 @@ export class Comparing {
     return undefined;
   }
 
-  /** Moves a file into the study, unless the study has one of this name. */
+  /** Moves a file into the study, unless it has a file of that name. */
   async #move(file: string): Promise<void> {
     const to = join(this.#study, file);
     if ((await unlessMissing(to, lstat(to))) !== undefined) return;
@@ -180,6 +182,6 @@ const describe = (files: readonly string[]): string =>
 
 const sha256Of = (path: string): Promise<string> => reading(path, () => hashHere(path));
 
-/** Returns a file's SHA-256; undefined if it is missing. */
+/** Returns a file's SHA-256; undefined if missing. */
 export const sumIfAny = async (path: string): Promise<string | undefined> =>
   (await unlessMissing(path, lstat(path))) === undefined ? undefined : await sha256Of(path);

@@ -19,24 +19,24 @@ import {
   sumsName,
 } from './names.js';
 
-/** A file of a bundle: one of the study, or a text about it. */
+/** A file in a bundle: from the study, or a text about it. */
 export type BundleFile = { readonly name: string; readonly bytes: number } & (
   | { readonly path: string }
   | { readonly text: string }
 );
 
-/** The files of a study that a bundle takes, in its order. */
+/** Files for a bundle, in its order. */
 export interface ListedFiles {
   readonly record: ExperimentRecord;
   readonly files: readonly BundleFile[];
   readonly leftOut: readonly string[];
-  /** True if no file of the study names its authors. */
+  /** True if no file in the study names its authors. */
   readonly lacksAuthors: boolean;
 }
 
 /**
- * Lists the files of a study. Follows links within the study only: a link out of it could bring any file of
- * this machine into the bundle.
+ * Lists the files of a study. Follows links only within the study: other links could bring any file of this
+ * machine into the bundle.
  *
  * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, BUNDLE_REFUSED, READ_FAILED
  */
@@ -92,7 +92,6 @@ export const listFiles = async (directory: string): Promise<ListedFiles> => {
 const refused = (study: string, reason: string): LayerloomError =>
   new LayerloomError('BUNDLE_REFUSED', { study, reason });
 
-/** Returns a file of the study; undefined if it is missing. */
 const fileIn = async (root: string, name: string): Promise<(BundleFile & { path: string }) | undefined> => {
   const path = join(root, name);
   const real = await unlessMissing(path, realpath(path));
@@ -109,7 +108,7 @@ const fileIn = async (root: string, name: string): Promise<(BundleFile & { path:
   return { name, bytes: found.size, path: real };
 };
 
-/** True if a text that layerloom wrote differs from the one that the study's sums name. */
+/** True if a text by layerloom differs from the study's sums. */
 const isEdited = async (root: string, name: string, content: Buffer): Promise<boolean> => {
   const sums = await readFileIfAny(join(root, sumsName)).catch(() => undefined);
   const sum = createHash('sha256').update(content).digest('hex');
@@ -128,8 +127,7 @@ const firstOwn = async (root: string, names: readonly string[]): Promise<BundleF
 };
 
 /**
- * Refuses names that differ only in case or composition: on some file systems, one file would replace
- * another.
+ * Refuses names that differ only in case or composition: on some file systems, one would replace the other.
  */
 const checkCases = (study: string, names: readonly string[]): void => {
   const seen = new Map<string, string>();

@@ -17,35 +17,35 @@ import type { ExperimentRecord } from '../experiment/record/experiment-record.js
 import { runExperiment } from '../experiment/run-experiment.js';
 import { Comparing, isComplete, type MergeFolders, scoredSums } from './compare-merge.js';
 
-/** A merge that was not made to the recorded bytes. */
+/** A merge whose bytes differ from its record. */
 export interface OtherMerge {
   readonly merge: string;
   readonly reason: string;
 }
 
-/** The comparison of merges that were made again with their records. */
+/** Comparison of remade merges with their records. */
 export interface MadeAgain {
-  /** Number of merges whose every file has the recorded SHA-256. */
+  /** Merges whose every file has the recorded SHA-256. */
   readonly same: number;
-  /** Number of merges, among `same`, that an earlier rebuild had made. */
+  /** Merges among `same` that an earlier rebuild made. */
   readonly kept: number;
   readonly different: readonly OtherMerge[];
-  /** Merges that could not be made here, such as those of an absent expert. */
+  /** Merges that could not be made here, for instance without an expert. */
   readonly failed: readonly OtherMerge[];
 }
 
-/** A study's recorded merges: which can be made here, and why others cannot. */
+/** Recorded merges: those that can be made here, and why others cannot. */
 export interface Makeable {
   readonly record: ExperimentRecord;
   readonly input: ExperimentInput;
   readonly experts: string;
-  /** Paths of merges in the study, by name. */
+  /** Paths of merges in the study. */
   readonly paths: ReadonlyMap<string, string>;
   readonly failed: readonly OtherMerge[];
 }
 
 /**
- * Tries to open the models of each recorded merge. Writes nothing in the study.
+ * Tries to open each recorded merge's models. Writes nothing in the study.
  *
  * @throws RECIPE_INVALID, READ_FAILED, PARTITION_INVALID, INTERRUPTED
  */
@@ -88,9 +88,8 @@ class NoSuchMerge extends Error {
 }
 
 /**
- * Makes merges of a study again, except those that are complete, and moves the files of each into the study if
- * they have the recorded SHA-256. Replaces none. Removes `work` at the end; an interrupted call leaves it for
- * the next.
+ * Remakes incomplete merges of a study. Moves a merge's files into the study if they have the recorded
+ * SHA-256, and replaces no file. Removes `work` at the end; an interrupted call leaves it for the next.
  *
  * @throws the codes of `runExperiment`
  */
@@ -124,11 +123,11 @@ export const makeAgain = async (
   if (kept.size < paths.size)
     await run().catch((error: unknown) => {
       if (!(error instanceof LayerloomError)) throw error;
-      // `keptIn` names the folder that the user resumes, not the one within.
+      // `keptIn` should name the folder that the user resumes, not the inner one.
       const { merge, keptIn } = error.context;
       if (merge === undefined) throw keptIn === undefined ? error : error.with({ keptIn: study });
       if (!isRefusal(error)) throw error;
-      // A batch whose every merge is refused throws the first refusal.
+      // If every merge is refused, the batch throws the first refusal.
       for (const name of paths.keys())
         if (!kept.has(name)) unmade.set(name, name === merge ? error.message : `refused, as ${merge} is`);
     });

@@ -8,13 +8,13 @@ import { recordName } from '../batch/planning/record-names.js';
 import { evaluationsName } from '../evaluation/result-files.js';
 import { trainedName } from '../experiment/scoring/requests/training-facts.js';
 
-/** The folder in the archive, so that other programs unpack into one folder. */
+/** Folder in the archive, so that other programs unpack into one folder. */
 export const folderName = 'study';
 
-/** SHA-256 of all other files, in the form of `sha256sum`; the last entry. */
+/** SHA-256 of all other files in the format of `sha256sum`; the last entry. */
 export const sumsName = 'SHA256SUMS';
 
-/** The experiment's text, which the record also has. */
+/** The experiment's text, also in the record. */
 export const experimentName = 'experiment.yaml';
 
 export const citationName = 'CITATION.cff';
@@ -23,7 +23,7 @@ export const licenseNames = ['LICENSE', 'LICENSE.md', 'LICENSE.txt'] as const;
 
 const analysisName = 'analysis';
 
-/** Files that tell about the study as a whole. */
+/** Files about the study as a whole. */
 const aboutNames: readonly string[] = [
   recordName,
   experimentName,
@@ -40,17 +40,16 @@ const resultName = /^[\w.-]+-[0-9a-f]{16}(\.problems|\.texts)?\.json$/;
 const contentsName = /^[0-9a-f]{32}\.json$/;
 const analysisFile = /\.(json|csv|svg|html|mav\.safetensors)$/;
 
-/** The kinds of files in a bundle. */
 export const entryKinds = ['about', 'results', 'contents', 'analysis', 'merges'] as const;
 
-/** `contents`: SHA-256 of scored models, by which results are found again. */
+/** Kinds of files in a bundle. `contents`: SHA-256 of scored models, which identify their results. */
 export type EntryKind = (typeof entryKinds)[number];
 
-/** True for a name of a file or folder without a meaning of its own. Hidden files are left out. */
+/** True for a visible name that has no special meaning. */
 const isPlain = (segment: string): boolean =>
   segment !== '' && !/^[.\s]|[\\\p{C}]|\s$/u.test(segment) && Buffer.byteLength(segment) <= 255;
 
-/** Returns the kind of a file by its path in the study; undefined for a file that no bundle has. */
+/** Returns a file's kind by its path in the study; undefined if bundles exclude it. */
 export const kindOfEntry = (path: string): EntryKind | undefined => {
   const segments = path.split('/');
   const [first = '', second = '', third] = segments;
@@ -70,8 +69,8 @@ export const kindOfEntry = (path: string): EntryKind | undefined => {
 
 const isFile = (segment: string): boolean => mergeFiles.includes(segment) || aboutNames.includes(segment);
 
-/** The folders that have results and analyses, with files that a bundle may take. */
+/** Folders with results and analyses. */
 export const sharedFolders = [evaluationsName, `${evaluationsName}/.contents`, analysisName] as const;
 
-/** Orders names as bytes, whatever the language of the machine. */
+/** Orders names by bytes, independently of locale. */
 export const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));

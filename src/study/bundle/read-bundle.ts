@@ -10,13 +10,13 @@ import { readRecord } from '../experiment/record/experiment-record.js';
 import { byBytes, folderName, kindOfEntry, sumsName } from './names.js';
 import { blockBytes, endBytes, paddingOf, readTarHeader } from './tar.js';
 
-// A bundle may come from anybody. A reader accepts exactly the form that `writeBundle` writes: names of a study
-// in order, each once, and the stated SHA-256 of each file.
+// A bundle may come from anybody. A reader accepts only the form that `writeBundle` writes: names of a study
+// in order, each once, and each file's stated SHA-256.
 
-/** Most files of a bundle; a study of 20,000 merges has 200,000. */
+/** Most files in a bundle; a study of 20,000 merges has 200,000. */
 const mostFiles = 500_000;
 
-/** Most bytes of the list of sums, which is kept in memory. */
+/** Longest list of sums, which is kept in memory. */
 const mostSumsBytes = mostFiles * 512;
 
 interface UnpackedFiles {
@@ -25,8 +25,7 @@ interface UnpackedFiles {
 }
 
 /**
- * Unpacks a bundle into an empty directory, and checks all of it. Writes regular files alone, and only in the
- * directory.
+ * Unpacks and checks a bundle. Writes only regular files, only into an empty directory.
  *
  * @param directory made by the caller, who removes it if this fails
  * @throws BUNDLE_INVALID, READ_FAILED, WRITE_FAILED, INTERRUPTED
@@ -34,7 +33,7 @@ interface UnpackedFiles {
 export const unpack = (file: string, directory: string, signal?: AbortSignal): Promise<UnpackedFiles> =>
   withRegular(file, async (handle, size) => {
     try {
-      // Names and sizes of all files are checked before the first is written.
+      // Checks all names and sizes before writing the first file.
       await new Walk(handle, size, undefined, signal).run();
       const unpacked = await new Walk(handle, size, directory, signal).run();
       await checkRecord(directory);
@@ -54,7 +53,7 @@ const withRegular = <T>(path: string, use: (handle: FileHandle, size: number) =>
     }),
   );
 
-/** The record names folders of merges, which readers join to the study's. */
+/** Checks the record's folders of merges, which readers join to the study's path. */
 const checkRecord = async (directory: string): Promise<void> => {
   const record = await readRecord(directory).catch((error: unknown) => {
     if (!(error instanceof LayerloomError)) throw error;
@@ -72,7 +71,7 @@ const checkRecord = async (directory: string): Promise<void> => {
 
 const pieceBytes = 64 * 1024;
 
-/** Walks through an archive; with a directory, writes its files there. */
+/** Walks through an archive; with a directory, also writes the files. */
 class Walk {
   readonly #handle: FileHandle;
   readonly #size: number;
@@ -88,7 +87,7 @@ class Walk {
   #last = '';
   #files = 0;
   #bytes = 0;
-  /** SHA-256 of what `SHA256SUMS` should be, in order of entries. */
+  /** SHA-256 of the expected `SHA256SUMS`, in order of entries. */
   readonly #sums = createHash('sha256');
 
   constructor(
@@ -172,7 +171,6 @@ class Walk {
     if (block.some((byte) => byte !== 0)) throw new TextRefused('bytes are hidden between its files');
   }
 
-  /** Returns the file's SHA-256. */
   async #write(directory: string, name: string, bytes: number): Promise<string> {
     const path = join(directory, name);
     const folder = dirname(path);

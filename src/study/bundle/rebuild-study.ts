@@ -17,35 +17,34 @@ import { withExperts } from './with-experts.js';
 
 /** Options of `rebuild`. */
 export interface RebuildOptions extends RunControls {
-  /** The directory to make. Default: the bundle's name without `.tar`. */
+  /** Directory to make; default: the bundle's name without `.tar`. */
   out?: string | undefined;
   /**
-   * A folder of the models by their names, from which all merges are made again. Models of the hub may be in
-   * its cache instead. Default: no merges.
+   * Folder of models by name, from which all merges are remade. Hub models may be in the hub's cache instead.
+   * Default: no merges.
    */
   experts?: string | undefined;
   /**
-   * Continue in a directory that this bundle was rebuilt into. Keeps all files, and makes merges that lack some.
-   * Default: false.
+   * Continue in a directory rebuilt from this bundle: keep all files, and remake incomplete merges. Default
+   * false.
    */
   resume?: boolean | undefined;
 }
 
 /** Result of `rebuild`. */
 export interface RebuiltStudy {
-  /** Absolute path of the directory. */
   readonly out: string;
   readonly files: number;
   readonly bytes: number;
   readonly merges: number;
-  /** Merges made again; null without `experts`. */
+  /** Remade merges; null without `experts`. */
   readonly again: MadeAgain | null;
   readonly warnings: readonly string[];
 }
 
 /**
- * Unpacks a bundle into a new directory, which is there whole or not at all. With `experts`, then makes those of
- * its merges again whose models are there.
+ * Unpacks a bundle into a new directory, either completely or not at all. With `experts`, then remakes the
+ * merges whose models exist.
  *
  * @throws OUTPUT_EXISTS, the codes of `unpack`, `findMakeable` and `makeAgain`
  */
@@ -73,7 +72,7 @@ export const rebuildStudy = async (
     else
       await writing(path, async () => {
         await syncDirectory(staging);
-        // A folder that somebody made meanwhile stays, because only an empty one is replaced.
+        // Only an empty folder is replaced, so one that somebody made meanwhile stays.
         await rename(staging, path);
         await syncDirectory(dirname(path));
       });
@@ -112,7 +111,7 @@ const occupied = (out: string, reason: string): LayerloomError =>
     remedy: `choose a new directory (${optionName('out')}), or the one of its rebuild to ${optionName('resume')}`,
   });
 
-/** @throws OUTPUT_EXISTS if a folder was not made from this bundle */
+/** @throws OUTPUT_EXISTS for a folder that was not made from this bundle */
 const checkSame = async (bundled: string, study: string): Promise<void> => {
   const [own, there] = await Promise.all([bundled, study].map((folder) => sumIfAny(join(folder, sumsName))));
   if (own !== there) throw occupied(study, `has not the ${sumsName} of this bundle`);

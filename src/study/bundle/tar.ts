@@ -1,23 +1,26 @@
 import { decodeUtf8 } from '../../core/texts/json.js';
 import { TextRefused } from '../../core/texts/text-refused.js';
 
-// A bundle is a POSIX tar (ustar) of regular files without owners and times. A header has one valid form for
-// each name and size, so a reader compares it with that form: links, devices, sparse files and extensions
-// differ from it.
+// A bundle is a POSIX tar (ustar) of regular files without owners and times. For each name and size exactly
+// one header is valid, so the reader compares headers: this refuses links, devices, sparse files and
+// extensions.
 
 export const blockBytes = 512;
 
-/** Bytes of the two empty blocks that end an archive. */
+/** Two empty blocks end an archive. */
 export const endBytes = 2 * blockBytes;
 
-/** The longest file that eleven octal digits can state. */
+/** Largest size in eleven octal digits. */
 export const mostFileBytes = 8 ** 11 - 1;
 
 export const paddingOf = (bytes: number): number => (blockBytes - (bytes % blockBytes)) % blockBytes;
 
 const [longestName, longestPrefix] = [100, 155];
 
-/** Divides a name at its first slash that leaves room for both parts; undefined for a name that is too long. */
+/**
+ * Splits a name at the first slash that leaves both parts short enough; undefined for a name that is too
+ * long.
+ */
 const dividedName = (name: string): { readonly prefix: string; readonly rest: string } | undefined => {
   if (Buffer.byteLength(name) <= longestName) return { prefix: '', rest: name };
   for (let at = name.indexOf('/'); at > 0; at = name.indexOf('/', at + 1)) {
@@ -28,7 +31,7 @@ const dividedName = (name: string): { readonly prefix: string; readonly rest: st
   return undefined;
 };
 
-/** Returns the header of a file; undefined for a name or size that the format cannot state. */
+/** Returns a file's header; undefined for a name or size that the format cannot hold. */
 export const tarHeader = (name: string, bytes: number): Buffer | undefined => {
   const divided = dividedName(name);
   if (divided === undefined || bytes > mostFileBytes) return undefined;
@@ -51,7 +54,7 @@ export const tarHeader = (name: string, bytes: number): Buffer | undefined => {
   return header;
 };
 
-/** Kinds of entries that other archives have, by type flag. */
+/** Kinds of entries in other archives, by type flag. */
 const otherKinds: Readonly<Record<string, string>> = {
   '1': 'a hard link',
   '2': 'a symbolic link',
@@ -72,7 +75,7 @@ const textOf = (field: Buffer): string => {
 };
 
 /**
- * Reads a header that `tarHeader` could have written.
+ * Reads a header as written by `tarHeader`.
  *
  * @throws TextRefused
  */

@@ -7,9 +7,9 @@ import { yamlValue } from '../../core/texts/yaml.js';
 import type { ExperimentInput } from '../experiment/file/blocks/experiment-block.js';
 
 /**
- * Reads an experiment with the models of another machine replaced by folders in `experts`: of the model's
- * name, or of the name of its former folder. Hub models without such a folder stay. Leaves out `evaluate`,
- * whose commands a stranger may have written.
+ * Reads an experiment and replaces another machine's models by folders in `experts`, named like the model or
+ * its former folder. Hub models without such a folder stay. Drops `evaluate`, whose commands a stranger may
+ * have written.
  *
  * @throws YamlRefused, LayerloomError READ_FAILED
  */
@@ -33,17 +33,16 @@ export const withExperts = async (text: string, experts: string): Promise<Experi
     references: (value) => each(value, placed),
     languages: (value) => each(value, (_language, of) => each(of, placed)),
   };
-  // The experiment's reader checks what a stranger wrote.
+  // The experiment's reader checks a stranger's text.
   return (await each(found, async (key, value) => (await blocks[key]?.(value)) ?? value)) as ExperimentInput;
 };
 
-/** Returns the first place that exists, else the first. */
 const placeOf = async (name: string, written: string, experts: string): Promise<string> => {
   const { name: given, rest } = splitName(written);
   const own = given ?? name;
   for (const place of [join(experts, own), join(experts, basename(rest))])
     if (await exists(place)) return withName(given, place);
-  // An adapter and its base have folders of their own.
+  // An adapter and its base have separate folders.
   const parts = rest.split('+');
   if (parts.length === 2 && !parts.includes(''))
     return withName(

@@ -15,11 +15,11 @@ import { blockBytes, endBytes, paddingOf, tarHeader } from './tar.js';
 
 /** Options of `bundle`. */
 export interface BundleOptions {
-  /** The file to write: `study.tar`. */
+  /** File to write: `study.tar`. */
   out: string;
-  /** Only list the files and their sizes. Default: false. */
+  /** Only list files and sizes; default false. */
   dryRun?: boolean | undefined;
-  /** Replace the file if it exists. Default: false. */
+  /** Replace an existing file; default false. */
   force?: boolean | undefined;
 }
 
@@ -32,20 +32,19 @@ export interface BundledFiles {
 
 /** Result of `bundle`. */
 export interface Bundle {
-  /** Absolute path of the file. */
   readonly out: string;
   readonly bytes: number;
-  /** SHA-256 of the file; null in a dry run. */
+  /** SHA-256 of the bundle; null in a dry run. */
   readonly sha256: string | null;
   readonly merges: number;
   readonly kinds: readonly BundledFiles[];
-  /** Names in the study's folder that the bundle leaves out. */
+  /** Names in the study's folder that are left out. */
   readonly leftOut: readonly string[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Writes a study without weights as one tar file. The same study gives the same bytes, whoever writes it.
+ * Writes a study without weights as one tar file. Bundles of the same study have the same bytes.
  *
  * @throws the codes of `listFiles`; OUTPUT_EXISTS, WRITE_FAILED
  */
@@ -115,7 +114,6 @@ const headerOf = (study: string, name: string, bytes: number): Buffer => {
   return header;
 };
 
-/** Reads one file at a time. */
 function* archiveOf(
   study: string,
   files: readonly BundleFile[],
@@ -140,7 +138,7 @@ function* archiveOf(
 
 const pieceBytes = 4 * 1024 * 1024;
 
-/** @throws READ_FAILED, also if the file's size has changed */
+/** @throws READ_FAILED, also if the file's size changes */
 function* piecesOf({
   path,
   bytes,

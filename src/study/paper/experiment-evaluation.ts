@@ -12,29 +12,32 @@ import {
 import { isLocalOnly } from '../evaluation/data/local/local-data.js';
 import { isZeroShot, taskOf } from '../evaluation/data/task-facts.js';
 
-/** Choices for `evaluate:`. Omitted ones become comments or the paper's values. */
+/** Choices for `evaluate:`; omitted ones become comments or the paper's values. */
 export interface EvaluationChoices {
-  /** Benchmarks. Default: MGSM. */
+  /** Benchmarks; default MGSM. */
   readonly benchmarks?: readonly BenchmarkName[] | undefined;
-  /** Directory of local data, relative to the experiment's file. Default: the hub. */
+  /** Directory of local data, relative to the experiment's file; default: the hub. */
   readonly data?: string | undefined;
-  /** Tasks that `data` has. A language with all of its tasks is measured, if the preset averages over all. */
+  /**
+   * Tasks available in `data`. If the preset averages over all languages, languages with all their tasks are
+   * measured.
+   */
   readonly here?: readonly string[] | undefined;
-  /** True if a preset's means are over the paper's ten languages (Table 2). */
+  /** True if the preset averages over the paper's ten languages (Table 2). */
   readonly averagesAll?: boolean | undefined;
-  /** Only the first problems of each task. */
+  /** Score only the first problems of each task. */
   readonly limit?: number | undefined;
-  /** First and last row to score of each task: `200-249`. Excludes `limit`. */
+  /** First and last row of each task to score: `200-249`. Excludes `limit`. */
   readonly problems?: string | undefined;
-  /** The most tokens of an answer. */
+  /** Token limit of an answer. */
   readonly maxTokens?: number | undefined;
-  /** Worked examples before each problem. Default: the paper's. */
+  /** Few-shot examples; default: the paper's. */
   readonly fewshot?: number | undefined;
   readonly device?: string | undefined;
   readonly batchSize?: number | undefined;
 }
 
-/** @throws USAGE for a limit beside a range; INVALID_PARAMETER for an invalid range */
+/** @throws USAGE for a limit and a range; INVALID_PARAMETER for an invalid range */
 export const checkProblems = ({ problems, limit }: EvaluationChoices): void => {
   if (problems === undefined) return;
   if (limit !== undefined)
@@ -50,7 +53,7 @@ export const checkProblems = ({ problems, limit }: EvaluationChoices): void => {
  * Returns the lines of a preset's `evaluate:`: the benchmarks in the experiment's languages and in English.
  * Empty if no benchmark has any of the languages.
  *
- * @param selectedBy tasks whose scores chose the experts, each with its rows
+ * @param selectedBy tasks and rows whose scores chose the experts
  * @param scalar formats a text as YAML
  */
 export const presetEvaluation = (
@@ -60,7 +63,7 @@ export const presetEvaluation = (
   scalar: (text: string) => string,
 ): string[] => {
   const { data, problems, maxTokens, device, batchSize } = choices;
-  // A range replaces the limit of a preset.
+  // A range replaces the preset's limit.
   const limit = problems === undefined ? choices.limit : undefined;
   const chosen = chosenOf(choices);
   const ownTasks = (language: EvaluationLanguage) => tasksIn(language, choices);
@@ -71,7 +74,7 @@ export const presetEvaluation = (
   if (own.length === 0) return [];
   const others = measured.filter(({ name }) => !languages.includes(name));
   const english = others.filter(({ name }) => name === 'english');
-  // The paper's means over ten languages omit Thai (Tables 2 and 5).
+  // The paper's means over ten languages exclude Thai (Tables 2 and 5).
   const rest = others.filter(
     (language) => mgsmLanguages.includes(language) && !['english', 'thai'].includes(language.name),
   );
@@ -131,7 +134,7 @@ export const presetEvaluation = (
             '  # Only the first problems of each task: too few to say which model is better.',
             `  limit: ${limit}`,
           ]),
-    // The base is bfloat16, but checkpoints of its experts are float32.
+    // The base is bfloat16, its experts' checkpoints are float32.
     '  # All models in one precision, and likelihoods that are not rounded to it (for the back end hf).',
     '  # model_args: {dtype: bfloat16, softmax_dtype: float32}',
     ...(maxTokens === undefined ? [] : ['  # The longest answer.', `  max_tokens: ${maxTokens}`]),
@@ -149,13 +152,13 @@ export const presetEvaluation = (
 const chosenOf = ({ benchmarks: names = ['mgsm'] }: EvaluationChoices): BenchmarkTasks[] =>
   names.map((name) => benchmarks[name]);
 
-/** Returns the tasks of the chosen benchmarks in a language; without local data only those on the hub. */
+/** Returns the chosen benchmarks' tasks in a language; without local data, only tasks on the hub. */
 const tasksIn = (language: EvaluationLanguage, choices: EvaluationChoices): string[] =>
   chosenOf(choices)
     .flatMap((each) => tasksOf(each, language))
     .filter((task) => choices.data !== undefined || !isLocalOnly(task));
 
-/** Returns the experiment's languages without a task in any chosen benchmark. */
+/** Returns the experiment's languages for which no chosen benchmark has a task. */
 export const languagesWithoutTasks = (
   languages: readonly string[],
   choices: EvaluationChoices,
@@ -164,7 +167,7 @@ export const languagesWithoutTasks = (
   return languages.filter((name) => !measured.some((language) => language.name === name));
 };
 
-/** Notes on benchmarks that need local data, in all or some languages. */
+/** Notes on benchmarks that need local data in some or all languages. */
 const leftOut = ({ benchmarks: names = [], data }: EvaluationChoices): string[] =>
   names.flatMap((name) => {
     if (data !== undefined) return [];
@@ -191,7 +194,7 @@ const titleOf = ({ benchmarks: names = ['mgsm'], limit }: EvaluationChoices): st
 const listed = (tasks: readonly string[]): string =>
   tasks.length === 1 ? String(tasks[0]) : `[${tasks.join(', ')}]`;
 
-/** Returns a single number if all tasks have the same, or accept no other. */
+/** Returns one number if all tasks have the same or accept no other. */
 const shotLines = (tasks: readonly string[], fewshot: number | undefined): string[] => {
   const shots = new Map(
     tasks

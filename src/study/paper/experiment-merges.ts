@@ -7,16 +7,16 @@ export interface PresetExperts {
 
 export interface Preset {
   readonly title: string;
-  /** The entries under `merges`, indented by two; empty for an experiment that only scores models. */
+  /** Entries under `merges`, indented by two; empty if the experiment only scores models. */
   readonly merges: string | ((experts: PresetExperts) => string);
-  /** A comment on the references of the comparison, used if none are given. */
+  /** Comment on references, used if the experiment has no references. */
   readonly references?: string;
   readonly evaluation?: EvaluationChoices;
   /** Further lines of `evaluate:`. */
   readonly scoring?: string;
 }
 
-/** YAML of the 81 configurations of §4.2's ranges. */
+/** The 81 configurations in §4.2's ranges, as YAML. */
 const grid = `\
   - name: grid
     method: layer_swap
@@ -27,10 +27,10 @@ const grid = `\
 
 const gridOfBothWeights = `${grid}\n    weights: [uniform, magnitude]`;
 
-/** The expert's first 5 and last 2 layers, reverted (§3.3). */
+/** The expert with its first 5 and last 2 layers reverted (§3.3). */
 const revertedLayers = 'method: revert, model: task, bottom: 5, top: 2';
 
-/** Suffix of experts that trained only a part of the model. */
+/** Suffix of experts with partly frozen parameters. */
 const frozen = '-frozen';
 
 const middle = `\
@@ -71,7 +71,7 @@ ${hasFrozen ? freeze : freeze.replace(/^ {2}/gm, '  # ')}`;
 export const presets = {
   smoke: {
     title: 'What to run first: two merges a pair, a few problems, short answers, on the processor.',
-    // Eight examples would take most of the time on a CPU.
+    // On a CPU, eight examples would take most of the time.
     evaluation: { limit: 10, maxTokens: 16, fewshot: 1, device: 'cpu', batchSize: 10 },
     merges: `\
   # The paper's default (§4.2), and the average of both experts (§5).
@@ -233,7 +233,7 @@ ${grid}`,
   },
 } as const satisfies Readonly<Record<string, Preset>>;
 
-/** A preset's name. */
+/** Names of presets. */
 export type PresetName = keyof typeof presets;
 
 export const isPresetName = (name: string): name is PresetName => Object.hasOwn(presets, name);

@@ -7,19 +7,18 @@ import { isPresetName, type Preset, type PresetName, presetNames, presets } from
 export { type EvaluationChoices, languagesWithoutTasks } from './experiment-evaluation.js';
 export { type PresetName, presetNames } from './experiment-merges.js';
 
-/** The models of a preset. Omitted ones are the paper's, with placeholder paths. */
+/** Models for a preset. Omitted ones are the paper's, with placeholder paths. */
 export interface PresetModels {
   readonly base?: string | undefined;
-  /** Paths by name, relative to the experiment's file. */
   readonly tasks?: Readonly<Record<string, string>> | undefined;
   readonly languages?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
-  /** Models to compare with, by name: path, role, and languages. */
+  /** Models to compare with: path, role and languages, by name. */
   readonly references?: Readonly<Record<string, PresetReference>> | undefined;
-  /** Tasks whose scores chose the experts, each with its rows: `0-49`, or `all`. */
+  /** Tasks and rows whose scores chose the experts: `0-49`, or `all`. */
   readonly selectedBy?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A model that is scored and never merged. */
+/** A model that is scored but not merged. */
 export interface PresetReference {
   readonly model: string;
   readonly role: string;
@@ -27,8 +26,8 @@ export interface PresetReference {
 }
 
 /**
- * Returns an experiment's file with the merges of a preset: the paper's comparison (`paper`), its range of
- * configurations (`grid`), the ablation plan (`ablation`), …; docs/experiments.md lists them.
+ * Returns an experiment's file with a preset's merges: the paper's comparison (`paper`), its range of
+ * configurations (`grid`), the ablation plan (`ablation`), …; see docs/experiments.md.
  *
  * @param choices of the preset's `evaluate:`
  * @returns YAML with comments
@@ -125,7 +124,7 @@ const referenceLines = (references: PresetModels['references'] = {}): string[] =
 const mapped = (of: Readonly<Record<string, string>>, indent: number): string[] =>
   Object.entries(of).map(([name, path]) => `${' '.repeat(indent)}${scalar(name)}: ${scalar(path)}`);
 
-/** Quotes a text as a YAML scalar, unless it can only be read as text. */
+/** Formats a YAML scalar; quotes a text unless YAML can only read it as text. */
 const scalar = (text: string): string =>
   /^(\.{0,2}\/|[a-z]+[-_/])[\w./-]*$/i.test(text) || /^(?!(true|false|null|inf|nan)$)[a-z]+$/i.test(text)
     ? text

@@ -13,7 +13,7 @@ const aya = (language: string): DataSet => ({
   form: inputsAndTargets,
 });
 
-/** On the hub, a pair of NLLB has both codes in alphabetical order. */
+/** Names a language pair of NLLB on the hub: both codes in alphabetical order. */
 const nllb = (language: string, other: string): DataSet => ({
   name: 'nllb',
   title: `NLLB English-${language} translation`,
@@ -24,8 +24,8 @@ const nllb = (language: string, other: string): DataSet => ({
 });
 
 /**
- * Table 3 of arXiv 2410.01335. The hub ids are the table's. Configurations, splits and columns are ours, from
- * the data sets' cards; so are licences, of cards that we know.
+ * Table 3 of arXiv 2410.01335. Hub ids are the table's. Configurations, splits, columns and known licences
+ * are from the data sets' cards.
  */
 export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>>> = {
   math: [

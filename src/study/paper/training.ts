@@ -12,7 +12,7 @@ const languages = { jpn: 'japanese', swh: 'swahili', tel: 'telugu', ben: 'bengal
 
 const languageCodes = Object.keys(languages) as readonly (keyof typeof languages)[];
 
-/** Presets for the user's own files, for a task and for a language. */
+/** Presets for the user's own data. */
 const ownPresets = ['own-task', 'own-language'];
 
 export const trainingPresets: readonly string[] = [
@@ -22,7 +22,7 @@ export const trainingPresets: readonly string[] = [
   ...ownPresets,
 ];
 
-/** Our values for a few thousand samples of the user: a larger rate and fewer steps than the paper. */
+/** Our values for a few thousand samples: a larger rate and fewer steps than the paper's. */
 const ownRow: TrainingRow = {
   learningRate: 1e-5,
   batchSize: 8,
@@ -30,7 +30,7 @@ const ownRow: TrainingRow = {
   weightDecay: 0.01,
   maxGradNorm: 1,
   schedule: 'linear',
-  // `trainingRunOf` computes the warm-up as a share of the steps.
+  // `trainingRunOf` derives the warm-up from the steps.
   warmup: 0,
   beta2: 0.999,
 };
@@ -46,8 +46,8 @@ const unknown = (parameter: string, value: string, names: readonly string[]): La
 /**
  * Returns a training preset by name: an expert of the paper, or a baseline.
  *
- * @param language for `joint` (default `swh`, the paper's only one) and for `own-language`
- * @throws INVALID_PARAMETER for unknown names, USAGE for a language beside another preset
+ * @param language for `joint` (default `swh`, the paper's) and `own-language`
+ * @throws INVALID_PARAMETER for unknown names, USAGE for a language with another preset
  */
 export const trainingPreset = (name: string, language: string | undefined): PresetWithData => ({
   preset: presetOf(name, language),
@@ -106,7 +106,7 @@ const ownLanguage = (language: string | undefined): Preset => {
     throw new LayerloomError('USAGE', {
       reason: `${optionName('preset', 'own-language')} needs ${optionName('language')}, its name in experiments, such as japanese`,
     });
-  // In an experiment, `all` contains the merges of all languages.
+  // In an experiment, `all` means the merges of all languages.
   if (!/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(language) || language.toLowerCase() === 'all')
     throw invalidParameter('language', language, 'letters, digits, . _ and -, at most 64, and not all');
   return {

@@ -13,7 +13,7 @@ import { sumOf } from '../scores/statistics/mean.js';
 import { type Correction, type Dropped, plainQuestion, readCorrections } from './corrections.js';
 import { type Answered, type Folding, foldingOf } from './equality.js';
 
-/** Rules by the harness's name of the filter, for results that lack it. */
+/** Rules of the harness's filters, for results that lack the filter. */
 export const rules: Readonly<Record<string, string>> = {
   'flexible-extract': '(-?[$0-9.,]{2,})|(-?[0-9]+)',
 };
@@ -27,7 +27,7 @@ type Corrections = readonly {
   readonly rows: readonly Correction[];
 }[];
 
-/** Reads files of corrected answers, each FILE or TASK=FILE. */
+/** Reads corrected answers from FILE or TASK=FILE. */
 export const correctionsOf = (targets: readonly string[]): Promise<Corrections> =>
   Promise.all(
     targets.map(async (text) => {
@@ -37,7 +37,7 @@ export const correctionsOf = (targets: readonly string[]): Promise<Corrections> 
     }),
   );
 
-/** Extracts answers in a thread with a time limit: a user's expression may take forever. */
+/** Extracts answers in a thread with a time limit, because a user's regular expression may take forever. */
 export class Taking {
   readonly #expression: string | undefined;
   readonly #match: 'first' | 'last';
@@ -48,7 +48,6 @@ export class Taking {
     this.#match = match;
   }
 
-  /** @throws INVALID_PARAMETER */
   async from(texts: readonly string[]): Promise<string[]> {
     this.#thread ??= new LibraryThread(pathToFileURL(shipped('dist/core/texts/expressions.cjs')));
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
@@ -87,7 +86,7 @@ interface Extraction {
 const refused = (task: string, reason: string): LayerloomError =>
   new LayerloomError('RESCORE_REFUSED', { task, reason });
 
-/** Changes every result, and notes which rows of files met a problem. */
+/** Changes every result, and notes which rows of files matched a problem. */
 export class Changes {
   readonly #experiment: ScoredExperiment;
   readonly #corrections: Corrections;
@@ -175,7 +174,7 @@ export class Changes {
     return ownValue(this.#experiment.texts, document)?.target ?? '';
   }
 
-  /** @throws RESCORE_REFUSED if no known way gives the stored scores of all models */
+  /** @throws RESCORE_REFUSED if no known comparison gives the stored scores of all models */
   #foldingOf({ task }: EvaluationResult, metric: string): Folding {
     if (!this.#foldings.has(task)) {
       const results = new Set(this.#experiment.models.flatMap((model) => model.results.get(task) ?? []));
@@ -217,7 +216,7 @@ export class Changes {
     return index;
   }
 
-  /** @throws RESCORE_REFUSED if a whole file met nothing */
+  /** @throws RESCORE_REFUSED if a whole file matched nothing */
   check(): void {
     for (const { file, task, rows } of this.#corrections)
       if (!rows.some((row) => this.#met.has(row)))
@@ -248,7 +247,9 @@ export class Changes {
 
 const ownScore = ({ scores }: ProblemResult, metric: string) => scores[metric] ?? 0;
 
-/** Finds corrections by hash, then question, then row. A row with a question is never found by its number. */
+/**
+ * Finds corrections by hash, else question, else row. A row that has a question is never found by its number.
+ */
 class CorrectionIndex {
   readonly #documents = new Map<string, Correction>();
   readonly #questions = new Map<string, Correction>();
@@ -267,7 +268,7 @@ class CorrectionIndex {
   }
 }
 
-/** Returns a result of these problems: the mean is made again, and the standard error with it. */
+/** Returns a result with these problems and recomputed mean and standard error. */
 const withProblems = (
   result: EvaluationResult,
   problems: readonly ProblemResult[],

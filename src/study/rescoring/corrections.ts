@@ -6,7 +6,7 @@ import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js'
 import { parseCsv } from '../../core/texts/csv.js';
 import { decodeUtf8, parseJson } from '../../core/texts/json.js';
 
-/** A corrected answer; found by the hash of the problem's data, else by its question, else by its row. */
+/** A corrected answer, found by the hash of the problem's data, else by question, else by row. */
 export interface Correction {
   readonly document?: string;
   readonly question?: string;
@@ -14,7 +14,7 @@ export interface Correction {
   readonly answer: string;
 }
 
-/** Names of columns in published files, most certain first. */
+/** Column names in published files, most certain first. */
 const columns = {
   document: ['doc_hash', 'document'],
   question: ['question', 'problem', 'query', 'prompt'],
@@ -23,8 +23,8 @@ const columns = {
 } as const;
 
 /**
- * Reads corrected answers: JSON lines, a JSON list, CSV, or TSV; TSV without a header as in MGSM, `question TAB
- * answer`.
+ * Reads corrected answers: JSON lines, a JSON list, CSV or TSV. A TSV without a header has MGSM's
+ * `question TAB answer`.
  *
  * @throws READ_FAILED, DATA_INVALID
  */
@@ -107,7 +107,7 @@ const parsed = (file: string, line: number, text: string): unknown => {
   }
 };
 
-/** A problem to leave out: by its hash, or by its row in one task or in all. */
+/** A problem to leave out, by hash, or by row in one task or all. */
 export interface Dropped {
   readonly text: string;
   readonly task?: string;
@@ -116,7 +116,7 @@ export interface Dropped {
 }
 
 /**
- * Reads problems to leave out, a line each: `ROW`, `TASK ROW`, or the hash of a problem's data. `#` begins a
+ * Reads problems to leave out, one per line: `ROW`, `TASK ROW`, or the hash of a problem's data. `#` begins a
  * comment.
  *
  * @throws READ_FAILED, DATA_INVALID

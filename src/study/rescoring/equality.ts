@@ -1,12 +1,12 @@
 import { withoutMarks } from '../evaluation/data/foldings.js';
 import type { ProblemResult } from '../evaluation/result.js';
 
-// How lm_eval compares an answer with the expected one (`exact_match`). Results do not state it, so the way is
-// chosen that gives the stored scores.
+// How lm_eval compares answers with targets (`exact_match`). Results do not state it, so the comparison that
+// gives the stored scores is chosen.
 
 export type Folding = (text: string) => string;
 
-/** lm_eval 0.4's ways, by the tasks that use them. */
+/** Comparisons of lm_eval 0.4, by the tasks that use them. */
 export const foldings: Readonly<Record<string, Folding>> = {
   /** `ignore_case`, `ignore_punctuation`. */
   mgsm: withoutMarks,
@@ -29,8 +29,8 @@ export interface Answered {
 }
 
 /**
- * Returns the first way by which stored answers have their stored scores; undefined if none does. Several ways
- * may, so the task's own is tried first.
+ * Returns the first comparison that gives the stored scores, trying the task's own first; undefined if there
+ * is no such one.
  */
 export const foldingOf = (
   task: string,

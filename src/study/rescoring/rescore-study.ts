@@ -15,28 +15,28 @@ import { sensitivityOf } from './sensitivity.js';
 
 /** Options of `rescore`. */
 export interface RescoreOptions {
-  /** Score the answers of another of the harness's filters: `strict-match`, `flexible-extract`. */
+  /** Score the answers of another of the harness's filters, such as `strict-match` or `flexible-extract`. */
   filter?: string | undefined;
-  /** Extract answers by a regular expression: its first group that matched, else the whole match. */
+  /** Extract answers by a regular expression: the first group that matched, else the whole match. */
   rule?: string | undefined;
-  /** Which match of `rule` counts. Default: `last`. */
+  /** Which match of `rule` counts; default `last`. */
   match?: 'first' | 'last' | undefined;
   /** Files of corrected answers: FILE for all tasks, or TASK=FILE. */
   targets?: readonly string[] | undefined;
-  /** A file of problems to leave out: a row, task and row, or hash in each line. */
+  /** File of problems to leave out, one per line: a row, a task and row, or a hash. */
   drop?: string | undefined;
-  /** Also leave out each problem in turn, and list those without which a verdict is another one. */
+  /** Also leave out each problem in turn, and list those that decide a verdict. */
   sensitivity?: boolean | undefined;
 }
 
-/** Scores before and after, as tables. */
+/** Tables of scores before and after. */
 export interface Rescored {
   readonly tables: readonly ScoreTable[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Scores stored answers again, without a model, and compares scores and verdicts with those before.
+ * Scores stored answers again without a model. Compares scores and verdicts with those before.
  *
  * @throws USAGE without a change, INVALID_PARAMETER, RESCORE_REFUSED, READ_FAILED, DATA_INVALID
  */
@@ -157,7 +157,7 @@ const verdictsIn = (board: Board): ReadonlyMap<string, Judged> =>
 
 const nameOf = ({ subject, a, b }: Judged): string => `${subject.language}/${subject.task}/${a.id}/${b.id}`;
 
-/** Returns the table of verdicts that changed; none if there are no comparisons. */
+/** Returns a table of verdicts that changed; empty without comparisons. */
 const verdictsTable = (before: Board, after: Board): ScoreTable[] => {
   const [old, now] = [verdictsIn(before), verdictsIn(after)];
   if (old.size === 0) return [];

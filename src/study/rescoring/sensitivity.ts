@@ -5,16 +5,16 @@ import { type Judged, judged, judgedIn } from '../scores/boards/judged.js';
 import { compareRows } from '../scores/comparing/paired.js';
 import type { Row } from '../scores/intervals/rows.js';
 
-/** A verdict, and the problems that decide it: leaving out one of them gives another verdict. */
+/** A verdict, and the problems that decide it: without one of them it changes. */
 export interface Sensitivity {
   readonly comparison: Judged;
-  /** Rows of the problems. Null if a side was chosen among configurations, which is not tried. */
+  /** Rows of the problems; null if a side was chosen among configurations, which is not examined. */
   readonly deciding: readonly number[] | null;
 }
 
 /**
  * Leaves out each problem in turn, and repeats all comparisons of a language and task with their adjustment.
- * Intervals and tests are those of tables.
+ * Uses the intervals and tests of tables.
  */
 export const sensitivityOf = (board: Board): Sensitivity[] =>
   (areAlone(board) ? [...board.experiment.tasks.keys()] : board.languages).flatMap((language) =>

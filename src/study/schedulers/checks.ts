@@ -7,8 +7,8 @@ export const checkCount = (parameter: string, value: number, least = 1): void =>
 };
 
 /**
- * False for texts with control characters, or with characters that parsers of scripts and manifests may
- * reject or read as the end of a line (YAML 1.1: U+2028 and U+2029).
+ * False for texts with control characters, or with characters that parsers may reject or treat as a line
+ * break (YAML 1.1: U+2028 and U+2029).
  */
 export const isPlain = (text: string): boolean => !/[\p{Cc}\p{Cs}\u2028\u2029\ufeff\ufffe\uffff]/u.test(text);
 
@@ -27,7 +27,7 @@ export const checkTexts = (texts: Readonly<Record<string, string | undefined>>, 
 };
 
 /**
- * Parses a time in sbatch's notation: `MINUTES`, `MINUTES:SECONDS`, `HOURS:MINUTES:SECONDS`, `DAYS-HOURS`,
+ * Parses a time as sbatch does: `MINUTES`, `MINUTES:SECONDS`, `HOURS:MINUTES:SECONDS`, `DAYS-HOURS`,
  * `DAYS-HOURS:MINUTES` or `DAYS-HOURS:MINUTES:SECONDS`.
  *
  * @throws INVALID_PARAMETER
@@ -48,7 +48,7 @@ export const secondsOf = (parameter: string, text: string): number => {
 };
 
 /**
- * Parses memory in sbatch's notation: `32G`, `500M`; the default unit is MiB.
+ * Parses a size as sbatch does: `32G`, `500M`; the default unit is MiB.
  *
  * @throws INVALID_PARAMETER
  */

@@ -2,50 +2,47 @@ import { join } from 'node:path/posix';
 import { checkCount, checkTexts } from './checks.js';
 
 interface CommonParameters {
-  /** CPUs of each job; a merging job has as many threads. */
+  /** CPUs per job, and threads of a merging job. */
   readonly cpus?: number | undefined;
-  /** The command that runs layerloom in the jobs; default `['layerloom']`. */
+  /** Command that runs layerloom in jobs; default `['layerloom']`. */
   readonly command?: readonly string[] | undefined;
 }
 
-/** An experiment, and how to divide it among jobs. */
+/** An experiment and how to divide it among jobs. */
 export interface JobParameters extends CommonParameters {
-  /** Absolute path of the experiment's file, on a file system that all jobs share. */
+  /** Absolute path of the experiment's file, visible to all jobs. */
   readonly experiment: string;
-  /** Absolute path of the output directory, also shared. */
+  /** Absolute path of the output directory, visible to all jobs. */
   readonly out: string;
-  /** Absolute path of the store; by default that of `layerloom batch`. */
+  /** Absolute path of the store; default as in `layerloom batch`. */
   readonly store?: string | undefined;
   /** Number of jobs; default 8. */
   readonly parts?: number | undefined;
-  /**
-   * The stamp from `planExperiment`. Jobs then refuse to run with another version of layerloom or text of the
-   * experiment.
-   */
+  /** Stamp from `planExperiment`. Jobs refuse to run if layerloom's version or the experiment differs. */
   readonly stamp?: string | undefined;
 }
 
-/** The scoring jobs. */
+/** Settings of scoring jobs. */
 export interface EvaluationJobs {
-  /** Number of jobs; default: that of the parts. */
+  /** Number of jobs; default as for merging. */
   readonly parts?: number | undefined;
-  /** GPUs of each job; default 1; 0 requests none. */
+  /** GPUs per job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
   /** The harness's command, as in `layerloom evaluate --lm-eval`. */
   readonly lmEval?: string | undefined;
-  /** Let the jobs run the commands of `evaluate:` (`serve`, `arguments`) in any folder. Default: false. */
+  /** Let jobs run the commands of `evaluate:` (`serve`, `arguments`) in any folder; default false. */
   readonly allowServe?: boolean | undefined;
 }
 
-/** The runs of a training, and how to divide them among jobs. */
+/** Training runs and how to divide them among jobs. */
 export interface TrainingJobParameters extends CommonParameters {
-  /** Absolute path of a `trainInit` directory, on a file system that all jobs share. */
+  /** Absolute path of a directory of `trainInit`, visible to all jobs. */
   readonly training: string;
-  /** Number of jobs. Jobs beyond the number of runs do nothing. */
+  /** Number of jobs; jobs beyond the number of runs do nothing. */
   readonly parts: number;
-  /** GPUs of each training job; default 1; 0 requests none. */
+  /** GPUs per job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
-  /** Always absent, because an experiment of the checkpoints scores them. */
+  /** Always absent: an experiment of the checkpoints scores them. */
   readonly evaluation?: undefined;
 }
 
@@ -65,37 +62,36 @@ export interface JobLimits extends SlurmLimits {
   readonly image?: string | undefined;
 }
 
-/** Jobs of one command. */
 export interface Job {
   readonly name: 'parts' | 'last' | 'evaluate';
   readonly words: readonly string[];
   readonly count: number;
-  /** True to append `INDEX/count` to the words. */
+  /** Append `INDEX/count` to the words. */
   readonly isArray: boolean;
   readonly gpus: number;
   readonly limits: JobLimits;
-  /** Start of limits' names in messages. */
+  /** Prefix of limits' names in messages. */
   readonly prefix: string;
 }
 
 export interface Jobs {
-  /** The input file, without which no job can run. */
+  /** Input file, without which no job can run. */
   readonly file: string;
-  /** The output directory; logs and markers are beside it. */
+  /** Output directory, with logs and markers beside it. */
   readonly out: string;
-  /** The record, which the last job writes and a rerun must keep. */
+  /** Record, which the last job writes and a rerun must keep. */
   readonly record: string | undefined;
   readonly paths: Readonly<Record<string, string | undefined>>;
-  /** Words for comments in the written files. */
+  /** Words for comments in generated files. */
   readonly about: {
     /** The experiment's file, or the training's directory. */
     readonly subject: string;
     /** Paths that every job must see. */
     readonly shared: string;
-    /** The last job's work, which ends the phrase "a last job that …". */
+    /** Completes the phrase "a last job that …". */
     readonly last: string;
   };
-  /** Each job starts after the previous one has ended. */
+  /** Each job starts after the previous one ends. */
   readonly jobs: readonly [parts: Job, last: Job, evaluation?: Job];
 }
 
@@ -104,10 +100,10 @@ type ExperimentParameters = JobParameters &
   JobLimits & { readonly evaluation?: (EvaluationJobs & JobLimits) | undefined };
 
 /**
- * Returns jobs as data, for each scheduler's writer to format.
+ * Describes jobs as data that each scheduler's writer formats.
  *
  * @throws INVALID_PARAMETER for counts below 1, empty texts, and control characters, which cannot be quoted
- *   safely
+ * safely
  */
 export const jobsOf = (parameters: ExperimentParameters | TrainingParameters): Jobs => {
   if (parameters.cpus !== undefined) checkCount('cpus', parameters.cpus);

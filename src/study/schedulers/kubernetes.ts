@@ -19,35 +19,35 @@ export interface ClaimedVolume {
 }
 
 interface KubernetesSettings {
-  /** An image with layerloom, and for a training the trainer. */
+  /** Image with layerloom, and the trainer if training. */
   readonly image: string;
-  /** Prefix of the jobs' names; by default the last name of `out`, in characters that Kubernetes allows. */
+  /** Prefix of job names; default: the last part of `out`, in characters that Kubernetes allows. */
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
   readonly volumes: readonly ClaimedVolume[];
-  /** Memory of each pod, in sbatch's notation: `32G`, of 1024³ bytes each. */
+  /** Memory per pod, as for sbatch: `32G`, in units of 1024³ bytes. */
   readonly memory?: string | undefined;
-  /** Time limit of each pod, in sbatch's notation: `02:00:00`. */
+  /** Time limit per pod, as for sbatch: `02:00:00`. */
   readonly time?: string | undefined;
 }
 
-/** Parameters of `kubernetesManifest` for an experiment. Paths are those in the pods. */
+/** Parameters of `kubernetesManifest` for an experiment; paths are those inside pods. */
 export interface KubernetesParameters extends JobParameters, KubernetesSettings {
-  /** Also score the models. The experiment must have `evaluate:`. */
+  /** Also score the models; needs `evaluate:` in the experiment. */
   readonly evaluation?: KubernetesEvaluation | undefined;
 }
 
-/** The scoring jobs; defaults are those of the other jobs. */
+/** Settings of scoring jobs; defaults are those of the other jobs. */
 export interface KubernetesEvaluation extends EvaluationJobs {
-  /** An image with layerloom and lm-evaluation-harness. */
+  /** Image with layerloom and lm-evaluation-harness. */
   readonly image?: string | undefined;
   readonly time?: string | undefined;
 }
 
-/** Parameters of `kubernetesManifest` for a training. Paths are those in the pods. */
+/** Parameters of `kubernetesManifest` for a training; paths are those inside pods. */
 export interface KubernetesTrainingParameters extends TrainingJobParameters, KubernetesSettings {}
 
-/** Seconds after which Kubernetes removes an ended job: a week. */
+/** Kubernetes removes an ended job after a week. */
 const keptSeconds = 7 * 24 * 3600;
 
 const retries = 3;
@@ -57,11 +57,10 @@ const retries = 3;
  * Job that assembles the merges, and with `evaluation` an Indexed Job that scores the models. For a training,
  * the first trains the runs, and the second reports which exist.
  *
- * Kubernetes jobs cannot depend on each other. So the second and third are suspended, and a comment has the
- * commands that resume each after the previous one has ended, even with a failure.
+ * Kubernetes jobs cannot depend on each other. So the second and third are suspended, and a comment gives the
+ * commands to resume each after the previous one has ended, successfully or not.
  *
- * @throws INVALID_PARAMETER for counts below 1, invalid Kubernetes names, and paths outside
- * the volumes
+ * @throws INVALID_PARAMETER for counts below 1, invalid Kubernetes names, and paths outside the volumes
  */
 export const kubernetesManifest = (
   parameters: KubernetesParameters | KubernetesTrainingParameters,
@@ -99,8 +98,8 @@ const documentOf = (
             backoffLimitPerIndex: retries,
           }
         : { backoffLimit: retries }),
-      // Exit codes after which a retry would fail the same way: 2 and 3 for a wrong command or input, 4 for
-      // failed merges.
+      // With these exit codes a retry would fail too: 2 and 3 for a wrong command or input, 4 for failed
+      // merges.
       podFailurePolicy: {
         rules: [
           { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },

@@ -11,29 +11,29 @@ import {
 } from './jobs.js';
 
 interface SlurmDirectives extends SlurmLimits {
-  /** Further options of sbatch, in long form: `--constraint=a100`, `--exclusive`. */
+  /** Further options of sbatch in long form: `--constraint=a100`, `--exclusive`. */
   readonly directives?: readonly string[] | undefined;
 }
 
 interface SlurmSettings extends SlurmDirectives {
-  /** Memory of each job, in sbatch's notation: `32G`. */
+  /** Memory per job, as for sbatch: `32G`. */
   readonly memory?: string | undefined;
 }
 
 export interface SlurmParameters extends JobParameters, SlurmSettings {
-  /** Also score the models. The experiment must have `evaluate:`. */
+  /** Also score the models; needs `evaluate:` in the experiment. */
   readonly evaluation?: SlurmEvaluation | undefined;
 }
 
-/** The scoring jobs; default limits are those of the other jobs. */
+/** Settings of scoring jobs; default limits are those of the other jobs. */
 export interface SlurmEvaluation extends EvaluationJobs, SlurmDirectives {}
 
 export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSettings {}
 
-/** Delimiter of here-documents. No line of a job equals it, because paths with line breaks are refused. */
+/** Delimiter of here-documents. No line equals it, because paths with line breaks are refused. */
 const end = 'LAYERLOOM_JOB';
 
-/** Expands an array, also an empty one under `set -u`. */
+/** Expands an array, which may be empty under `set -u`. */
 // biome-ignore lint/suspicious/noTemplateCurlyInString: bash expands it.
 const limits = '${limits[@]+"${limits[@]}"}';
 
@@ -46,9 +46,8 @@ const limits = '${limits[@]+"${limits[@]}"}';
  * Each step depends on the previous one by `afterany`, and runs even if jobs fail. The last job then computes
  * missing shards and records failed merges.
  *
- * @throws INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
- * cannot be quoted safely. It is also thrown for directives that are not long options of sbatch, or that the
- * script sets itself.
+ * @throws INVALID_PARAMETER for counts below 1, empty texts, and control characters, which cannot be quoted
+ * safely. Also for directives that are not long options of sbatch, or that the script sets itself.
  */
 export const slurmScript = (parameters: SlurmParameters | SlurmTrainingParameters): string => {
   const { out, about, jobs } = jobsOf(parameters);
@@ -103,7 +102,7 @@ const limitsOf = ({ prefix, gpus, limits: { directives = [], memory, cpus, ...ow
   const { time, partition, account, qos } = own;
   checkTexts({ time, partition, account, qos }, prefix);
   checkTexts({ memory });
-  // sbatch would refuse the first job, after the script was printed.
+  // sbatch would refuse the first job only after the script was printed.
   if (time !== undefined && !/^(unlimited|infinite)$/i.test(time)) secondsOf(`${prefix}time`, time);
   for (const directive of directives) checkDirective(`${prefix}directive`, directive);
   const options = { 'cpus-per-task': cpus, time, partition, account, qos, mem: memory };
@@ -116,7 +115,7 @@ const limitsOf = ({ prefix, gpus, limits: { directives = [], memory, cpus, ...ow
   ].map(shellWord);
 };
 
-/** Options of sbatch that the script sets, or whose output it reads. */
+/** Options of sbatch that the script sets or relies on. */
 const reserved = ['array', 'dependency', 'job-name', 'output', 'parsable', 'wrap'];
 
 const checkDirective = (parameter: string, directive: string): void => {

@@ -11,20 +11,20 @@ import {
 } from './jobs.js';
 
 interface SnakemakeSettings extends SlurmLimits {
-  /** CPUs and threads of each job (`threads`); default 1. */
+  /** CPUs and threads per job; default 1. */
   readonly cpus?: number | undefined;
-  /** Memory of each job, in sbatch's notation: `32G`. Becomes `mem_mb`, in MiB. */
+  /** Memory per job, as for sbatch: `32G`. Becomes `mem_mb`, in MiB. */
   readonly memory?: string | undefined;
-  /** Retries of a failed job; default 2. */
+  /** Retries of failed jobs; default 2. */
   readonly retries?: number | undefined;
 }
 
 export interface SnakemakeParameters extends JobParameters, SnakemakeSettings {
-  /** Also score the models. The experiment must have `evaluate:`. */
+  /** Also score the models; needs `evaluate:` in the experiment. */
   readonly evaluation?: SnakemakeEvaluation | undefined;
 }
 
-/** The scoring jobs; default limits are those of the other jobs. */
+/** Settings of scoring jobs; default limits are those of the other jobs. */
 export interface SnakemakeEvaluation extends EvaluationJobs, SlurmLimits {}
 
 export interface SnakemakeTrainingParameters extends TrainingJobParameters, SnakemakeSettings {}
@@ -32,13 +32,13 @@ export interface SnakemakeTrainingParameters extends TrainingJobParameters, Snak
 /**
  * Returns a Snakefile (Snakemake 8 and 9): parts that compute the shards, a last job that assembles the
  * merges, and with `evaluation` jobs that score the models. For a training, the parts train the runs, and the
- * last job reports which exist. Resources have Snakemake's standard names, which its executors translate.
+ * last job reports which exist. Resources use Snakemake's standard names, which executors translate.
  *
- * Only `experiment.json` is declared as a result, because Snakemake deletes the declared outputs of failed
- * jobs. Jobs that write shards, checkpoints and scores leave empty markers beside the output directory.
+ * Only `experiment.json` is a declared output, because Snakemake deletes declared outputs of failed jobs.
+ * Other jobs leave empty markers beside the output directory.
  *
- * @throws INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in
- * paths, which Snakemake reads as wildcards
+ * @throws INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in paths, which
+ * Snakemake reads as wildcards
  */
 export const snakemakeWorkflow = (parameters: SnakemakeParameters | SnakemakeTrainingParameters): string => {
   const { cpus = 1, retries = 2 } = parameters;

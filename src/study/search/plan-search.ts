@@ -18,41 +18,41 @@ export interface PlanSearchOptions
       ExperimentOptions,
       'store' | 'link' | 'threads' | 'download' | 'resume' | 'layout' | 'maxShardSize' | 'allowNonFinite'
     > {
-  /** Directory of the search. Without it, nothing of the output is checked. */
+  /** The search's directory; without it, outputs are not checked. */
   readonly out?: string | undefined;
   /** Score merges without writing them. */
   readonly inPlace?: boolean | undefined;
 }
 
-/** A plan that ignores existing results. */
+/** A plan of a search, regardless of existing results. */
 export interface SearchPlan {
   readonly language: string;
   readonly task: string;
   readonly strategy: Strategy;
   readonly pairs: readonly string[];
   readonly configurations: number;
-  /** Rows by which configurations are chosen, and the number of rows for the final comparison. */
+  /** Rows that choose configurations, and number of rows for the final comparison. */
   readonly rows: Rows;
   readonly holdOut: number;
-  /** Name of the configuration that the choice is compared with. */
+  /** The configuration to compare the choice with. */
   readonly default: string;
-  /** Problem-evaluations of all configurations on all problems, and the allowed number. */
+  /** Problem-evaluations of all configurations on all problems, and how many are allowed. */
   readonly grid: number;
   readonly budget: number;
-  /** The steps; figures are upper bounds. */
+  /** Steps; figures are upper bounds. */
   readonly steps: readonly ForecastStep[];
-  /** Upper bounds of the problem-evaluations of all steps and of the final comparison, within the budget. */
+  /** Upper bounds, within the budget, on problem-evaluations of all steps and of the final comparison. */
   readonly evaluations: { readonly search: number; readonly heldOut: number };
-  /** Bounds of the numbers of scored configurations and of their merges. */
+  /** Bounds on the numbers of scored configurations and of their merges. */
   readonly tried: { readonly fewest: number; readonly most: number };
   readonly merges: { readonly fewest: number; readonly most: number };
-  /** The first step's configurations, in the order of trial. */
+  /** The first step's configurations, in order. */
   readonly first: readonly string[];
-  /** Configurations tried only if earlier scores call for them. */
+  /** Configurations that are tried only if earlier scores suggest it. */
   readonly notTried: readonly string[];
-  /** Configurations never tried, because they merge other pairs than the default. */
+  /** Configurations that are never tried, because they merge other pairs than the default. */
   readonly otherPairs: readonly string[];
-  /** Cost, weights to download and impossible merges of the first step. */
+  /** Cost, downloads and impossible merges of the first step. */
   readonly cost: BatchCost;
   readonly download: PlannedDownload;
   readonly inPlace: CostInPlace;
@@ -60,8 +60,8 @@ export interface SearchPlan {
 }
 
 /**
- * Plans a search; also lists configurations that the budget does not cover. Reads headers of models, and
- * writes nothing.
+ * Plans a search and lists configurations that the budget does not cover. Reads headers of models; writes
+ * nothing.
  *
  * @throws SEARCH_INVALID, RECIPE_INVALID, and the codes of `planExperiment`
  */

@@ -19,15 +19,15 @@ import { type Analysed, orderByAnalysis, orderBySeed } from './space/promising-o
 import type { SearchSpace } from './space/space.js';
 
 export interface SearchQuestion extends SearchBlock {
-  /** Folder for relative paths, if the experiment is given as an object. */
+  /** Base of relative paths, for an experiment given as an object. */
   readonly directory?: string | undefined;
   /** The language; required if the experiment has several. */
   readonly language?: string | undefined;
-  /** Pairs to score, as `math-1+swh-2`. Default: all of the language. */
+  /** Pairs to score, as `math-1+swh-2`; default: all in the language. */
   readonly pairs?: readonly string[] | undefined;
   /** An analysis that decides what to try first. */
   readonly analysed?: Analysed | undefined;
-  /** Called with a warning, such as one about a configuration that is left out. */
+  /** Called with warnings, such as about a configuration that is left out. */
   readonly onWarning?: ((warning: string) => void) | undefined;
 }
 
@@ -38,16 +38,16 @@ export interface PreparedSearch {
   readonly space: Omit<SearchSpace, 'points'> & { readonly points: readonly ExperimentPoint[] };
   /** Configurations that merge other pairs than the default. */
   readonly otherPairs: readonly string[];
-  /** The first row that may be scored, from `problems` of `evaluate:`. The search counts rows from there. */
+  /** First row to score, from `problems` of `evaluate:`; the search counts rows from there. */
   readonly firstRow: number;
   readonly cost: number;
-  /** Problem-evaluations of all configurations on all problems, and the allowed number. */
+  /** Problem-evaluations of all configurations on all problems, and how many are allowed. */
   readonly grid: number;
   readonly budget: number;
 }
 
 /**
- * Settles a search's question without reading models or writing.
+ * Derives a search's settings and space without reading models or writing.
  *
  * @throws RECIPE_INVALID, SEARCH_INVALID, INVALID_PARAMETER
  */
@@ -109,8 +109,8 @@ const taskToSearch = (
 ): string => options.task ?? search?.task ?? taskOf(ownValue(evaluate?.tasks ?? {}, language), language);
 
 /**
- * Returns a search's settings; options override the experiment's `search:` block. Default of `problems`: the
- * number of rows of `evaluate:`.
+ * Returns a search's settings; options override the experiment's `search:` block. `problems` defaults to the
+ * number of rows in `evaluate:`.
  */
 const searchSettingsOf = (
   options: SearchQuestion,

@@ -38,49 +38,49 @@ export interface SearchOptions
     >,
     Pick<EvaluateOptions, 'lmEval' | 'jobs'> {
   /**
-   * Score merges without writing them. At the end, write the merges of the choice and of the recommendation.
-   * Default: false.
+   * Score merges without writing them. At the end, write the chosen and recommended configurations' merges.
+   * Default false.
    */
   readonly inPlace?: boolean | undefined;
-  /** Scores merges. Default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
+  /** Scores merges; default: lm-evaluation-harness by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
-  /** Called after each step of the search. */
+  /** Called after each step. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
-  /** Called after the harness has scored a merge on some rows. */
+  /** Called when the harness has scored a merge on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
 }
 
-/** Progress of a search's scoring. */
+/** Progress of scoring in a search. */
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;
-  /** Number of scored merges, among those to score on these rows. */
+  /** Merges scored, of those to score on these rows. */
   readonly done: number;
   readonly total: number;
 }
 
-/** The content of `search.json`. */
+/** The contents of `search.json`. */
 export interface SearchRecord extends SearchTrace {
   readonly language: string;
   readonly task: string;
-  /** `metric,filter` by which configurations were compared. */
+  /** `metric,filter` used for comparisons. */
   readonly metric: string | null;
   readonly pairs: readonly string[];
-  /** True if an analysis decided what to try first. */
+  /** True if an analysis decided the order. */
   readonly startedFromAnalysis: boolean;
   /**
-   * The configuration that an analysis proposes and that was tried first, with its number of pairs. Null if
-   * the space contains no proposal.
+   * The configuration that an analysis proposes, tried first, and its number of pairs. Null if the space has
+   * none.
    */
   readonly proposal: { readonly name: string; readonly pairs: number } | null;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Names of the chosen configuration's merges. */
+  /** Merges of the chosen configuration. */
   readonly merges: readonly string[];
 }
 
 /**
- * Runs a search. Merges are made in the experiment's store when first needed. Scores of growing ranges of
- * rows are kept in `evaluations/`, so that an interrupted search can resume.
+ * Runs a search. Makes merges in the experiment's store when first needed. Keeps scores of growing row ranges
+ * in `evaluations/`, so that an interrupted search can resume.
  *
  * @throws RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and `evaluateExperiment`
  */
@@ -134,7 +134,7 @@ interface ExperimentMerger {
   readonly write: (names: readonly string[]) => Promise<void>;
 }
 
-/** Returns a function that makes merges; `runExperiment` also records the earlier ones. */
+/** Returns a function that makes merges. `runExperiment` also records those made before. */
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
   const asked = new Set<string>();
   const failed = new Map<string, string>();
@@ -152,7 +152,7 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Expe
     merge: async (names) => {
       const isNew = names.some((name) => !asked.has(name));
       if (!isNew) return failed;
-      // A new search needs a directory without an experiment; a resumed one does not.
+      // A new search needs a directory without an experiment.
       const resume = options.resume === true || asked.size > 0;
       for (const name of names) asked.add(name);
       const { merges } = await run(resume, inPlace ? [] : undefined);
@@ -175,7 +175,7 @@ const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
   return new Set((await readRecord(resolve(out))).merges.map(({ name }) => name));
 };
 
-/** Returns a function that scores merges; existing results of the same rows are read from their files. */
+/** Returns a function that scores merges, reusing results on the same rows. */
 const harnessScorer = (
   task: string,
   { out, lmEval, jobs, inPlace, signal, onWarning, onScored }: SearchOptions,

@@ -12,17 +12,16 @@ import {
 } from './successive-halving.js';
 
 export interface SearchParameters {
-  /** Number of the task's problems; the last `holdOut` of them are kept for the final comparison. */
+  /** Number of problems; the last `holdOut` are kept for the final comparison. */
   readonly problems: number;
   readonly holdOut: number;
-  /** Problem-evaluations, including those of the final comparison. */
+  /** Problem-evaluations, including the final comparison. */
   readonly budget: number;
-  /** Seed of the order of configurations, which is recorded. */
+  /** Seed for the order of configurations; recorded. */
   readonly seed: number;
   readonly onStep?: ((step: SearchStep) => void) | undefined;
 }
 
-/** Reserves the final comparison's share of a budget. */
 const allot = (
   space: SearchSpace,
   cost: number,
@@ -34,7 +33,7 @@ const allot = (
 };
 
 /**
- * Forecasts a search, and how many configurations it scores.
+ * Forecasts a search and the number of configurations that it scores.
  *
  * @param cost problem-evaluations of one configuration on one row
  * @throws SEARCH_INVALID as `searchSpace`
@@ -49,8 +48,8 @@ export const forecastSearch = (
 };
 
 /**
- * Finds the best configuration, and compares it with the default on problems that the search has not used.
- * Deterministic, so repeating it on the same landscape resumes it.
+ * Finds the best configuration, and compares it with the default on unused problems. Deterministic, so
+ * repeating it on the same landscape resumes it.
  *
  * @throws SEARCH_INVALID if space or budget are too small
  */

@@ -11,19 +11,19 @@ export interface Rung {
   readonly limit: number;
 }
 
-/** Share of configurations that a rung keeps. Below half, because an unlucky one may return. */
+/** Share of configurations that a rung keeps. Above half, so that an unlucky one may return. */
 const keptShare = 0.63;
 
 const fewestRows = 8;
 
 /**
- * Returns the rungs of a search. The number of configurations falls and the limit of rows rises, each by a
- * constant factor, up to all rows for a tenth of the configurations. The first limit is the largest that the
- * budget allows, at least 8 rows. If the budget does not cover all configurations, half of it pays the first
- * rung, and the other half distinguishes its configurations.
+ * Returns the rungs of a search. From rung to rung, the number of configurations falls and the limit of rows
+ * rises by constant factors, until a tenth of the configurations have all rows. The first limit is the
+ * largest that the budget allows, at least 8 rows. If the budget does not cover all configurations, half of
+ * it pays for the first rung, and the other half for comparing that rung's configurations.
  *
  * @param budget evaluations of one configuration on one row
- * @param cost problem-evaluations of each, for messages: the number of merges
+ * @param cost merges per configuration, for messages
  * @throws SEARCH_INVALID if the budget is too small for two configurations
  */
 export const rungsOf = (points: number, rows: number, budget: number, cost = 1): Rung[] => {
@@ -39,7 +39,8 @@ export const rungsOf = (points: number, rows: number, budget: number, cost = 1):
     const rungs = rungsFrom(first, limit, rows);
     if (costOf(rungs) <= budget) return rungs;
   }
-  // Scores some configurations on the fewest rows; the rest of the budget pays more rows for the best.
+  // Scores some configurations on the fewest rows, and spends the rest of the budget on more rows for the
+  // best.
   const last = Math.max(2, Math.round(first / 10));
   const limit = Math.min(rows, fewest + Math.floor((budget - first * fewest) / last));
   return limit > fewest
@@ -73,7 +74,7 @@ interface Halving {
   readonly space: SearchSpace;
   /** Rows that configurations may be scored on. */
   readonly rows: number;
-  /** Problem-evaluations, without the final comparison's. */
+  /** Problem-evaluations, without the final comparison. */
   readonly budget: number;
   readonly cost: number;
 }
@@ -86,7 +87,7 @@ export interface Searching extends Halving {
 /**
  * Searches by successive halving (Jamieson & Talwalkar 2016): all configurations on few problems, the better
  * ones on more. Neighbours influence estimates, so a dropped configuration can return. The choice has the
- * highest estimate on the last rung.
+ * highest estimate in the last rung.
  */
 export const successiveHalving = async (searching: Searching): Promise<number> => {
   const { space, outcomes, rows, budget, cost } = searching;
@@ -121,27 +122,27 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
   return choice;
 };
 
-/** A forecast step, whose figures are upper bounds. */
+/** A forecast step; figures are upper bounds. */
 export interface ForecastStep {
-  /** Title, equal to the step's later `title`: `rung 2`. */
+  /** Equal to the step's `title`: `rung 2`. */
   readonly title: string;
-  /** The row after the last one that configurations are scored on. */
+  /** The row after the last one scored. */
   readonly limit: number;
   readonly configurations: number;
-  /** Problem-evaluations that the step adds. */
+  /** Problem-evaluations in this step. */
   readonly evaluations: number;
 }
 
 export interface HalvingForecast {
   readonly steps: readonly ForecastStep[];
-  /** Points that the first step scores. */
+  /** Points scored in the first step. */
   readonly first: readonly number[];
-  /** Largest number of points scored, unless some fail. */
+  /** Most points scored, unless some fail. */
   readonly most: number;
 }
 
 /**
- * Forecasts a search; configurations outside the first rung join if their neighbours do well and the budget
+ * Forecasts a search. Configurations outside the first rung join if their neighbours do well and the budget
  * allows.
  */
 export const forecastHalving = ({ space, rows, budget, cost }: Halving): HalvingForecast => {
@@ -167,7 +168,7 @@ export const forecastHalving = ({ space, rows, budget, cost }: Halving): Halving
   };
 };
 
-/** Puts the default into the first `count` places. */
+/** Moves the default into the first `count` places. */
 const withDefault = ({ order, default: standard }: SearchSpace, count: number): readonly number[] => {
   if (order.indexOf(standard) < count) return order;
   const others = order.filter((point) => point !== standard);

@@ -17,19 +17,22 @@ import { moved } from './files/record.js';
 export interface ExperimentShards {
   /** `path` is relative to the experiment's directory. */
   readonly merges: readonly { readonly path: string; readonly keys: readonly string[] }[];
-  /** While false, shards of merges that do not exist yet are also kept. */
+  /** While false, keeps shards of merges that do not exist yet. */
   readonly finished: boolean;
 }
 
-/** The contents of `experiments/HASH.json`. Link counts do not show symbolic links and copies. */
+/**
+ * The contents of `experiments/HASH.json`: needed for symbolic links and copies, which link counts do not
+ * show.
+ */
 interface Registration extends ExperimentShards {
   readonly directory: string;
   readonly host: string;
-  /** The directory's inode, by which another host tells whether its directory of that path is the same. */
+  /** The directory's inode, by which a host tells whether its directory of that path is the same. */
   readonly inode: number;
 }
 
-/** `elsewhere`: this host cannot see the directory, so all of its shards are kept. */
+/** `elsewhere`: this host cannot see the directory, so all its shards are kept. */
 export interface ExperimentFound {
   readonly directory: string;
   readonly host: string;
@@ -37,9 +40,8 @@ export interface ExperimentFound {
 }
 
 /**
- * Registers an experiment, replacing its former registration. `gc` keeps the shards as long as the
- * experiment's directory exists; of a finished experiment only those of existing merges. Call this before the
- * first lookup.
+ * Registers an experiment, replacing its former registration. `gc` keeps its shards while the experiment's
+ * directory exists; once finished, only those of existing merges. Call this before the first lookup.
  *
  * @throws WRITE_FAILED
  */
@@ -56,9 +58,9 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
   });
 
 /**
- * Notes a registration, for a run that is refused later.
+ * Saves a registration, for runs that may be refused later.
  *
- * @returns a function that restores the registration
+ * @returns a function that restores it
  * @throws WRITE_FAILED
  */
 export const noteRegistration = (paths: StorePaths, directory: string): Promise<() => Promise<void>> =>
@@ -75,7 +77,7 @@ export const noteRegistration = (paths: StorePaths, directory: string): Promise<
   });
 
 /**
- * @returns the experiments and the keys that they need
+ * @returns experiments and the keys that they need
  * @throws STORE_INVALID if a registration cannot be read
  */
 export const readExperiments = async (
@@ -144,8 +146,8 @@ const keysNeeded = async (
 };
 
 /**
- * Removes the registration of a missing experiment. Renames first and checks again, because a new one may
- * have registered.
+ * Removes a missing experiment's registration. Renames first and checks again, because a new one may have
+ * been written.
  */
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
   const aside = `${path}.${randomUUID()}.partial`;
@@ -155,7 +157,7 @@ export const forget = async (paths: StorePaths, path: string): Promise<void> => 
   });
 };
 
-/** Restores the registration, unless its experiment is gone or has registered again. */
+/** Restores the registration, unless its experiment is gone or has a new one. */
 const settleAside = async (paths: StorePaths, aside: string, path: string): Promise<void> => {
   const registration = await readRegistration(paths, aside);
   const isNeeded =
@@ -168,7 +170,7 @@ const settleAside = async (paths: StorePaths, aside: string, path: string): Prom
 
 const partialName = /^(?<name>[0-9a-f]+\.json)\.[0-9a-f-]{36}\.partial$/;
 
-/** Removes killed processes' partial registrations that are older than `since` (milliseconds). */
+/** Removes partial registrations of killed processes, older than `since` (milliseconds). */
 export const clearPartialRegistrations = async (paths: StorePaths, since: number): Promise<void> => {
   for (const partial of (await readdir(paths.experiments).catch(absent)) ?? []) {
     const { name } = partialName.exec(partial)?.groups ?? {};
@@ -177,7 +179,7 @@ export const clearPartialRegistrations = async (paths: StorePaths, since: number
     if (name === undefined || found === undefined || Math.max(found.mtimeMs, found.ctimeMs) >= since)
       continue;
     await writing(path, async () => {
-      // Incomplete: this experiment never registered.
+      // Incomplete: this experiment did not finish registering.
       const isWhole = await readRegistration(paths, path).then(
         () => true,
         (error: unknown) => {

@@ -11,7 +11,7 @@ import { clearLeftovers, type Leftovers } from './leftovers.js';
 export interface GcOptions {
   /** Keys to keep, besides linked ones. */
   keep?: Iterable<string> | AsyncIterable<string> | undefined;
-  /** Remove nothing. */
+  /** Only list what would be removed. */
   dryRun?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -28,8 +28,8 @@ export interface Collection {
 }
 
 /**
- * Shards removed in one round. Few, because all are claimed meanwhile; more than one, because each round
- * reads the experiments.
+ * Shards removed per round. Few, because all are claimed meanwhile; more than one, because each round reads
+ * the experiments.
  */
 const atOnce = 64;
 
@@ -77,7 +77,7 @@ const unclaimed = async (paths: StorePaths, entries: readonly StoreEntry[]): Pro
   return entries.filter((_, index) => states[index]?.state !== 'live');
 };
 
-/** @returns the removed entries; others were claimed, linked or registered meanwhile */
+/** @returns removed entries; others were claimed, linked or registered meanwhile */
 const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const open = new Map<StoreEntry, ClaimFile>();
@@ -89,7 +89,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
       open.set(entry, claim);
     }
     await setAside(paths, new Map([...open].map(([{ key }, { token }]) => [key, token])));
-    // An experiment that registers after this point does not find the removed shards, and computes them again.
+    // An experiment that registers after this point does not find the removed shards, and recomputes them.
     const { needed } = await readExperiments(paths);
     for (const [entry, claim] of open) {
       const { key } = entry;
@@ -105,7 +105,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
   return removed;
 };
 
-/** Restores all shards, continuing after an error. @throws the first error */
+/** Restores all shards, continuing after errors. @throws the first error */
 const putAllBack = async (paths: StorePaths, open: ReadonlyMap<StoreEntry, ClaimFile>): Promise<void> => {
   let failure: { readonly error: unknown } | undefined;
   for (const [{ key }, claim] of open) {

@@ -10,14 +10,12 @@ import { putBack } from './files/set-aside.js';
 
 /** Files of processes that ended before publishing a shard. */
 export interface Leftovers {
-  /** Claims of dead processes. */
   readonly claims: number;
-  /** Unfinished shards. */
   readonly partials: number;
   readonly bytes: number;
 }
 
-/** Restores shards that dead processes had set aside, for `gc` to decide again. */
+/** Restores shards that dead processes had set aside, so that `gc` decides again. Removes other leftovers. */
 export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promise<Leftovers> => {
   const now = clockAt(paths.clock);
   const claims = await deadClaims(paths, now);
@@ -42,12 +40,11 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
   }
   if (!dryRun) await clearPartialMarkers(paths, (await now()) - staleAfterMs);
   if (!dryRun) await clearPartialRegistrations(paths, (await now()) - staleAfterMs);
-  // Removed last: if this run is killed, the claims tell the next one which files are dead.
+  // Removed last: if this run is killed, claims tell the next run which files are dead.
   if (!dryRun) for (const path of claims.keys()) await (await acquire(path, now))?.release();
   return { claims: dead.size, partials, bytes };
 };
 
-/** Removes partial markers older than `since` (milliseconds). */
 const clearPartialMarkers = async (paths: StorePaths, since: number): Promise<void> => {
   for (const name of await readdir(paths.root)) {
     const path = join(paths.root, name);
@@ -58,10 +55,10 @@ const clearPartialMarkers = async (paths: StorePaths, since: number): Promise<vo
 
 const partialMarker = /^layerloom-store\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Matches names of claims, and of the claims `.next` for taking them over. */
+/** Matches names of claims, and of the `.next` claims that replace dead ones. */
 const claimName = /^[0-9a-f]{16,128}(\.next)*$/;
 
-/** Returns dead claims by path. A claim without text has its name instead. */
+/** Returns dead claims by path. A claim without text is listed by its name. */
 const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyMap<string, string>> => {
   const dead = new Map<string, string>();
   for (const name of (await readdir(paths.claims).catch(absent)) ?? []) {
@@ -73,7 +70,9 @@ const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyM
   return dead;
 };
 
-/** True if the claim is live, or the file so new that its writer may not yet know that the claim is lost. */
+/**
+ * True if the claim is live, or the file is so new that its writer may not yet know that the claim is lost.
+ */
 const isInUse = async (
   paths: StorePaths,
   key: string,
@@ -82,7 +81,7 @@ const isInUse = async (
   now: StoreClock,
 ): Promise<boolean> => {
   const { state, claimant } = await examine(paths.claim(key), now);
-  // A live claim without text (on a full disk) may own any file.
+  // A live claim without text (the disk was full) may own any file.
   const isTheirs = state === 'live' && (claimant === undefined || claimant.token === token);
   return isTheirs || (await now()) - changed <= staleAfterMs;
 };

@@ -9,9 +9,9 @@ import { readEntry, type StoredShard, type StoreEntry, storedKeys } from './file
 
 export interface ListedShard extends StoredShard {
   readonly file: string;
-  /** Number of hard links outside the store. Symbolic links and copies cannot be counted. */
+  /** Number of hard links outside the store; symbolic links and copies cannot be counted. */
   readonly links: number;
-  /** `incomplete`: the file is missing, or its size differs from its record. */
+  /** `incomplete`: the file is missing or has the wrong size. */
   readonly state: 'whole' | 'incomplete' | 'damaged';
 }
 
@@ -26,7 +26,6 @@ export interface ListedClaim extends Pick<Claimant, 'host' | 'pid'> {
 export interface StoreListing {
   readonly store: string;
   readonly shards: readonly ListedShard[];
-  /** Bytes of the existing files. */
   readonly bytes: number;
   readonly claims: readonly ListedClaim[];
 }
@@ -55,7 +54,7 @@ const stateOf = ({ record, file }: StoreEntry): ListedShard['state'] => {
 };
 
 const listClaims = async (paths: StorePaths): Promise<ListedClaim[]> => {
-  // Without write permission the store's clock cannot be read, so claims of other hosts count as live.
+  // Without write permission the store's clock cannot be read, so other hosts' claims count as live.
   const now = () => clockAt(paths.clock)().catch(() => 0);
   const claims: ListedClaim[] = [];
   for (const key of ((await readdir(paths.claims).catch(absent)) ?? []).filter(isKey).sort()) {

@@ -38,26 +38,24 @@ export class ShardStore {
     this.#paths = paths;
   }
 
-  /**
-   * @throws STORE_INVALID for a directory that is not a store, or a newer one; WRITE_FAILED
-   */
+  /** @throws STORE_INVALID for a directory that is not a store, or is of a newer version; WRITE_FAILED */
   static async open(directory: string, { create = false }: { create?: boolean } = {}): Promise<ShardStore> {
     return new ShardStore(await openStore(directory, create));
   }
 
-  /** Symbolic links are resolved. */
+  /** Absolute path with links resolved. */
   get directory(): string {
     return this.#paths.root;
   }
 
-  /** Returns a shard's path, where no file may be. */
+  /** Returns a shard's path, whether or not it exists. */
   pathOf(key: string): string {
     return this.#paths.shard(checkKey(key));
   }
 
   /**
-   * Finds a shard; undefined if it is absent, incomplete or damaged. Verifies the bytes first if the file has
-   * changed since.
+   * Finds a shard; undefined if absent, incomplete or damaged. If the file has changed, verifies its bytes
+   * first.
    *
    * @param deep always verify the bytes; if they differ, mark the shard as damaged
    */
@@ -68,13 +66,13 @@ export class ShardStore {
     return wholeOf(await readEntry(this.#paths, key));
   }
 
-  /** Like `lookup`, for plans: reads no bytes, writes nothing, and counts a shard in doubt as present. */
+  /** Like `lookup`, for plans: reads no bytes, writes nothing, and assumes that changed files are valid. */
   async expect(key: string): Promise<StoredShard | undefined> {
     return sizedOf(await readEntry(this.#paths, checkKey(key)));
   }
 
   /**
-   * Records whether the shard contains NaN or infinity.
+   * Records whether a shard contains NaN or infinity.
    *
    * @throws WRITE_FAILED
    */
@@ -83,8 +81,7 @@ export class ShardStore {
   }
 
   /**
-   * Claims a shard; undefined if another process has the claim or has published the shard: then call
-   * `waitFor`.
+   * Claims a shard; undefined if another process claimed or published it: then call `waitFor`.
    *
    * @throws WRITE_FAILED
    */
@@ -98,7 +95,7 @@ export class ShardStore {
           this.#paths.partialRecord(key, file.former),
         ])
           await writing(partial, () => rm(partial, { force: true }));
-      // Another process may have published the shard since the caller's lookup.
+      // Another process may have published it since the caller's lookup.
       if (wholeOf(await readEntry(this.#paths, key)) === undefined) return new Claim(this.#paths, key, file);
     } catch (error) {
       await file.release();
@@ -124,8 +121,8 @@ export class ShardStore {
       return await linkShard(this.#paths, key, target, link);
     } catch (error) {
       if (!(error instanceof LayerloomError) || error.code !== 'STORE_SHARD_MISSING') throw error;
-      // `gc` may have set the shard aside. `gc` restores the shard of a registered experiment, or
-      // `clearLeftovers` does.
+      // `gc` may have set the shard aside; `gc` or `clearLeftovers` restores it if the experiment is
+      // registered.
       await waitForAny(this.#paths, [key]);
       if (wholeOf(await readEntry(this.#paths, key)) === undefined) await clearLeftovers(this.#paths, false);
       return await linkShard(this.#paths, key, target, link);
@@ -133,9 +130,9 @@ export class ShardStore {
   }
 
   /**
-   * Registers an experiment, without which `gc` counts hard links only. Replaces an earlier registration.
-   * Call this with all keys before the first lookup, and with `finished` at the end. From then on a merge's
-   * shards are kept as long as its directory exists.
+   * Registers an experiment; without this, `gc` only counts hard links. Replaces an earlier registration.
+   * Call this with all keys before the first lookup, and with `finished` at the end. From then on `gc` keeps
+   * a merge's shards as long as its directory exists.
    *
    * @throws WRITE_FAILED
    */
@@ -153,7 +150,6 @@ export class ShardStore {
     return noteRegistration(this.#paths, directory);
   }
 
-  /** Lists shards, claims and leftovers of the store. */
   list(): Promise<StoreListing> {
     return listStore(this.#paths);
   }
@@ -168,7 +164,7 @@ export class ShardStore {
   }
 
   /**
-   * Removes the files that killed processes left.
+   * Removes files of killed processes.
    *
    * @throws WRITE_FAILED
    */
@@ -177,7 +173,7 @@ export class ShardStore {
   }
 
   /**
-   * Removes the shards that nothing needs (see gc.ts).
+   * Removes unneeded shards (see gc.ts).
    *
    * @throws WRITE_FAILED, STORE_INVALID, INTERRUPTED
    */

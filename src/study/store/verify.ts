@@ -16,38 +16,37 @@ import {
   writeRecord,
 } from './files/record.js';
 
-/** Options of verifying. Progress counts files, in phase `checksums`. */
+/** Options of `ShardStore.verify`. Progress counts files, in phase `checksums`. */
 export type VerifyOptions = RunControls;
 
-/** A shard with other bytes than were written. */
+/** A shard whose bytes have changed. */
 export interface DamagedShard {
   readonly key: string;
   readonly file: string;
-  /** The damage, in a phrase that follows the file's name. */
+  /** The damage, as a phrase after the file's name. */
   readonly reason: string;
-  /** Number of hard links outside the store. They are damaged too. */
+  /** Number of hard links outside the store, which are damaged too. */
   readonly links: number;
 }
 
-/** Shards that `ShardStore.verify` read, and the damaged ones. */
+/** Result of `ShardStore.verify`. */
 export interface Verification {
   readonly store: string;
   readonly shards: number;
   readonly bytes: number;
   readonly damaged: readonly DamagedShard[];
-  /** Shards that lacked a checksum and have one now. Earlier damage stays undetected. */
+  /** Shards that now have a first checksum; earlier damage to them is undetected. */
   readonly recorded: number;
   readonly warnings: readonly string[];
 }
 
-/** SHA-256 in hexadecimal; undefined if interrupted. */
+/** Returns SHA-256 in hexadecimal; undefined if interrupted. */
 type Hash = (path: string) => Promise<string | undefined>;
 
 interface Verdict {
   readonly bytes: number;
   readonly links: number;
   readonly reason?: string;
-  /** True if the shard had no checksum before. */
   readonly isFirst?: boolean;
   readonly record: StoredShard;
   readonly file: StoreEntry['file'];
@@ -67,7 +66,7 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
     // Another process removed it meanwhile, or `gc` set it aside.
     if (codeOf(error) === 'ENOENT') return await judge(paths, record, hash);
     const reason = `cannot be read (${reasonOf(error)})`;
-    // A disk's read error is damage. Other errors may concern this process only.
+    // A disk's read error is damage. Other errors may concern only this process.
     return reason.endsWith('(EIO))') ? verdict(reason) : { ...seen, reason, record };
   }
   if (sha256 === undefined) return { ...seen, record };
@@ -89,10 +88,10 @@ export const noteNonFinite = async (
 };
 
 /**
- * Notes a verdict under a claim, so that no concurrent publication is overwritten.
+ * Records a verdict under a claim, so that no concurrent publication is overwritten.
  *
- * @param file the file judged
- * @returns false if the record or file has changed since, or another process took the claim over
+ * @param file the verified file
+ * @returns false if the record or file has changed since, or another process took over the claim
  */
 const note = async (
   paths: StorePaths,
@@ -106,7 +105,7 @@ const note = async (
     return isSame && JSON.stringify(now.record) === JSON.stringify(judged);
   };
   const claim = await acquire(paths.claim(judged.key), clockAt(paths.clock));
-  // Another process is replacing or removing the shard. If the file is missing, that process has it.
+  // Another process is replacing or removing the shard, and has the file if it is missing.
   if (claim === undefined) return file !== undefined && (await isCurrent());
   try {
     if (!(await isCurrent())) return false;
@@ -123,7 +122,7 @@ const note = async (
 /**
  * Verifies a shard. A damaged one is marked, and then counts as absent.
  *
- * @returns undefined if there is no record, or it changed meanwhile
+ * @returns undefined if it has no record, or the record changed meanwhile
  */
 export const verifyShard = async (
   paths: StorePaths,
@@ -143,7 +142,7 @@ export const verifyShard = async (
 };
 
 /**
- * Verifies all shards on all threads, with a buffer of 1 MiB each.
+ * Verifies all shards on all threads, with 1 MiB buffers.
  *
  * @throws INVALID_PARAMETER, INTERRUPTED
  */

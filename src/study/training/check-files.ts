@@ -25,7 +25,7 @@ const checkDataFile = async (file: string): Promise<void> => {
   if (line !== undefined && !isRow(line)) throw invalidData('is not a JSON object', 1);
 };
 
-/** Longest first line that is checked, in bytes. */
+/** Most bytes of a first line that are checked. */
 const longest = 1 << 20;
 
 const firstBytes = async (file: string): Promise<string> => {

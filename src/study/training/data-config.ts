@@ -4,7 +4,7 @@ import { hubIdOf, type MixedSet, type MixPart, preparedFile, preparedPart } from
 import { headlineOf } from './settings/headline.js';
 import type { TrainingRun } from './settings/training-run.js';
 
-/** Returns `data.yaml`, which tells `prepare_data.py` which rows of each data set to take. */
+/** Returns `data.yaml`, which tells `prepare_data.py` which rows of each data set to use. */
 export const dataConfig = (run: TrainingRun): string =>
   [
     ...headlineOf(run).map((line) => `# ${line}`.trimEnd()),
@@ -52,5 +52,5 @@ const setOf = (set: MixedSet): object => ({
   ratio: set.ratio,
 });
 
-/** Makes a path absolute: it is given relative to the working directory, but the file is written elsewhere. */
+/** Makes a path absolute, because the file is written to another directory than the working directory. */
 const absolute = (path: string): string => (isAbsolute(path) ? path : resolve(path));

@@ -6,27 +6,27 @@ import { choices } from './settings/choices.js';
 import { canResume } from './settings/resume.js';
 import type { TrainingRun } from './settings/training-run.js';
 
-/** Resources of runs, estimated from the base's shapes before anything is trained. */
+/** Resources of runs, estimated before training from the base's shapes. */
 export interface TrainingEstimate {
   readonly parameters: number;
-  /** Bytes of weights, gradients and AdamW on each device, without activations; null for LoRA. */
+  /** Bytes of weights, gradients and AdamW per device, without activations; null for LoRA. */
   readonly memory: number | null;
-  /** Number of checkpoints of all runs, and their bytes; null if no tensor has a name that LoRA adapts. */
+  /** Number and bytes of all runs' checkpoints; bytes null if no tensor has a name that LoRA adapts. */
   readonly checkpoints: number;
   readonly checkpointBytes: number | null;
-  /** Bytes of AdamW's state, which the last two checkpoints keep of each run that can resume. */
+  /** Bytes of AdamW's state, kept with the last two checkpoints of each run that can resume. */
   readonly stateBytes: number | null;
-  /** Runs follow one another, samples are full, and products of attention are left out; null on a processor. */
+  /** Hours if runs follow one another and samples are full, without attention products; null on a CPU. */
   readonly hours: number | null;
 }
 
-/** Ours: 40 % of an H100's 989 TFLOP/s in bfloat16. */
+/** Our assumption: 40 % of an H100's 989 TFLOP/s in bfloat16. */
 const flopsOfDevice = 0.4 * 989e12;
 
-/** FLOP a parameter and token. Activations are computed again; frozen weights need no gradient. */
+/** FLOP per parameter and token. Activations are recomputed; frozen weights need no gradient. */
 const flopsOf = { full: 8, lora: 6 } as const;
 
-/** @returns why not, unless the base can be read on this machine */
+/** @returns the reason if the base cannot be read on this machine */
 export const estimateOf = async (
   runs: readonly TrainingRun[],
   base: string,
@@ -69,7 +69,7 @@ export const estimateOf = async (
   };
 };
 
-/** Returns how many parameters a run trains: all, a side of its partition, or LoRA's factors. */
+/** Returns the number of trained parameters: all, a side of the partition, or LoRA's factors. */
 const trainedParameters = (
   { lora, part }: TrainingRun,
   shapes: ReadonlyMap<string, Shape>,

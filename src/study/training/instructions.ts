@@ -10,7 +10,7 @@ import { canResume } from './settings/resume.js';
 import type { TrainingRun } from './settings/training-run.js';
 import { partitionCopy, trlProgram } from './trainers/trl.js';
 
-/** Commands to type in a run's directory, with their purposes. */
+/** A command to type in a run's directory, and its purpose. */
 export type Instruction = readonly [command: string, purpose: string];
 
 const packages: Readonly<Record<Trainer, string>> = {
@@ -20,8 +20,8 @@ const packages: Readonly<Record<Trainer, string>> = {
 };
 
 /**
- * Returns the commands that lead from an empty environment to checkpoints. With `revert` they lead to the
- * expert, and for a simultaneous adapter to the model.
+ * Returns the commands from an empty environment to checkpoints; with `revert` to the expert, and for a
+ * simultaneous adapter to the model.
  */
 export const instructionsOf = (run: TrainingRun): Instruction[] => [
   ...installCommands(run),
@@ -42,7 +42,7 @@ const workCommands = (run: TrainingRun): Instruction[] => [
 
 const launched = 'accelerate launch --config_file accelerate.yaml';
 
-/** Returns the launcher of our programs. Simultaneous training starts a process on each device. */
+/** Returns the launcher of our programs. Simultaneous training starts a process per device. */
 const launcherOf = ({ devices, way }: TrainingRun): string => {
   if (devices === 1) return 'python';
   return way === 'simultaneous' ? `torchrun --nproc_per_node ${devices}` : launched;
@@ -65,7 +65,7 @@ export const trainingCommand = (run: TrainingRun): string => {
   }
 };
 
-/** The final model of a run: its last checkpoint, or the base with its adapter. */
+/** A run's final model: its last checkpoint, or the base with its adapter. */
 const trainedModel = ({ base, lora, steps }: TrainingRun): string => {
   const last = `checkpoints/checkpoint-${steps}`;
   return lora === undefined ? last : `${base}+${last}`;
@@ -76,7 +76,7 @@ const sideOf = ({ preset }: TrainingRun): Side =>
 
 const revertedModel = 'reverted';
 
-/** A command after the training, and the path that it creates atomically. */
+/** A command after training, and the path that it creates atomically. */
 interface FinishingStep {
   readonly command: string;
   readonly purpose: string;
@@ -111,15 +111,13 @@ export const finishingSteps = (run: TrainingRun): FinishingStep[] => {
   ];
 };
 
-/**
- * Advice for after a run. If another run's model completes the merge, it has the command that merges them.
- */
+/** Advice after a run; if the merge needs another run's model, includes the merging command. */
 export interface Sequel {
   readonly text: string;
   readonly command?: string;
 }
 
-/** Returns advice for a run's model. In a command, the expert of another run is in capital letters. */
+/** Returns the advice. In its command, another run's expert is in capital letters. */
 export const sequelOf = (run: TrainingRun): Sequel => {
   if (run.way === 'simultaneous')
     return { text: 'A single run trained both parts: its last checkpoint is the merged model.' };

@@ -11,7 +11,7 @@ import type { TrainingRun } from './settings/training-run.js';
 
 export const manifestName = trainingName;
 
-/** A role in an experiment: an expert to merge, or a baseline to compare with. */
+/** Role in an experiment: an expert to merge, or a baseline. */
 export const trainedRoles = ['task', 'language', 'joint', 'math-sft'] as const;
 
 export interface PlannedModel {
@@ -29,21 +29,20 @@ export interface PlannedRun extends Omit<RunFacts, 'method'> {
   /** The language of the run; null for math alone. */
   readonly language: string | null;
   readonly method: 'full' | 'lora';
-  /** The row's values, in camel case. */
+  /** The row's values, with keys in camel case. */
   readonly values: Readonly<Record<string, number | string>>;
   readonly steps: number;
-  /** Number of GPUs; 0 for the CPU. */
   readonly gpus: number;
   readonly models: readonly PlannedModel[];
 }
 
-/** The runs of a directory that `train init` wrote. */
+/** The runs in a directory of `train init`. */
 export interface TrainingManifest {
   readonly layerloom: string;
-  /** The model to fine-tune: an absolute path, or `org/name` on the hub. */
+  /** Model to fine-tune: an absolute path, or `org/name` on the hub. */
   readonly base: string;
   readonly runs: readonly PlannedRun[];
-  /** Hashes of the given rows' texts, to detect scored problems that were trained on. */
+  /** Hashes of the rows' texts, which detect scored problems that were trained on. */
   readonly trainedOn?: TextHashes;
 }
 
@@ -73,7 +72,7 @@ const schema: z.ZodType<TrainingManifest> = z.object({
     .min(1),
 });
 
-/** Returns the manifest. Each of several runs has a directory; a single run uses the training's own. */
+/** Returns the manifest. Several runs have a directory each; a single run uses the training's own. */
 export const manifestOf = (
   runs: readonly TrainingRun[],
   base: string,
@@ -125,7 +124,7 @@ const roleOf = ({ preset, presetName }: TrainingRun): PlannedRun['role'] => {
 };
 
 const modelsOf = ({ way, steps, stepsPerCheckpoint }: TrainingRun): PlannedModel[] => {
-  // Before the revert, checkpoints are not the final models.
+  // Checkpoints become final models only by the revert.
   if (way === 'revert') return [{ step: steps, path: 'reverted' }];
   const count = Math.ceil(steps / stepsPerCheckpoint);
   return Array.from({ length: count }, (_, index) => {

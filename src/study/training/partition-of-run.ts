@@ -10,7 +10,7 @@ import { readWhole } from '../../core/models/reading/read-model.js';
  * Reads a run's partition and checks that it matches the base: by all parameter names if the base is local,
  * else by the base's name.
  *
- * @param base undefined for the partition's own
+ * @param base default: the partition's own
  * @throws READ_FAILED, PARTITION_INVALID, the codes of `readWhole`
  */
 export const readPartitionOf = async (

@@ -1,9 +1,9 @@
 import { progressWords } from '../../core/base/progress.js';
 
 /**
- * States of a run, with their words in messages. `absent`: before the first start. `unfinished`: stopped,
- * with a checkpoint missing. `diverged`: the loss is NaN, infinite or rose. `foreign`: a checkpoint does not
- * fit the training's base.
+ * States of a run, in words for messages. `absent`: not started. `unfinished`: stopped with a checkpoint
+ * missing. `diverged`: the loss is NaN, infinite or rose. `foreign`: a checkpoint does not fit the training's
+ * base.
  */
 export const runStates = {
   ...progressWords,
@@ -13,7 +13,7 @@ export const runStates = {
 
 export type RunState = keyof typeof runStates;
 
-/** Names in a run's directory, which its script writes and `train status` reads. */
+/** Files in a run's directory that its script writes and `train status` reads. */
 export const runFiles = {
   script: 'train.sh',
   checkpoints: 'checkpoints',
@@ -21,24 +21,21 @@ export const runFiles = {
   /** An empty file that marks a successful end. */
   ended: 'trained',
   lock: '.train-lock',
-  /** A log with a line for each start and its end. */
+  /** A log with a line per start and its end. */
   starts: 'starts.log',
-  /** The log that transformers' Trainer writes last into each checkpoint. */
+  /** A log that transformers' Trainer writes last in each checkpoint. */
   log: 'trainer_state.json',
 } as const;
 
 export const trainerFiles = {
-  /** Marks a checkpoint of transformers' Trainer, which needs scheduler and optimiser to resume. */
+  /** Marks a checkpoint of transformers' Trainer, which resumes only with scheduler and optimiser states. */
   mark: 'training_args.bin',
   scheduler: 'scheduler.pt',
   optimisers: ['optimizer.pt', 'optimizer.bin'],
-  /** A second copy of the weights, which FSDP writes. */
+  /** FSDP's second copy of the weights. */
   weightsAgain: 'pytorch_model_fsdp.bin',
   weights: ['model.safetensors', 'adapter_model.safetensors', 'pytorch_model.bin', 'adapter_model.bin'],
 } as const;
 
-/**
- * Seconds between heartbeats of a start, and seconds after which a silent start on another host counts as
- * dead.
- */
+/** Seconds between heartbeats, and seconds without one after which a start on another host counts as dead. */
 export const lockSeconds = { beat: 10, stale: 130 } as const;

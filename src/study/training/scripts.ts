@@ -12,7 +12,7 @@ import { partitionCopy, trlProgram } from './trainers/trl.js';
 
 export const shippedPrograms = join(packageRoot, 'training');
 
-/** Returns `training/train.sh` with the run's settings. */
+/** Returns `training/train.sh` for a run. */
 export const scriptOfRun = (run: TrainingRun): string => {
   const finishing = finishingSteps(run);
   const train = trainingCommand(run);
@@ -63,7 +63,6 @@ export const scriptOfRuns = (runs: readonly TrainingRun[]): string =>
 const shipped = (name: string, settings: readonly string[]): string =>
   readFileSync(join(shippedPrograms, name), 'utf8').replace('# SETTINGS\n', () => `${settings.join('\n')}\n`);
 
-/** Returns shell variables; lists become arrays. */
 const assigned = (values: Readonly<Record<string, string | number | readonly string[]>>): string[] =>
   Object.entries(values).map(([name, value]) =>
     typeof value === 'object'
@@ -71,7 +70,7 @@ const assigned = (values: Readonly<Record<string, string | number | readonly str
       : `${name}=${shellWord(String(value))}`,
   );
 
-/** Programs that the script looks for first: those of the commands, and TRL for our programs. */
+/** Programs that the script checks for first: those of its commands, and TRL for our programs. */
 const programsOf = (run: TrainingRun, finishing: readonly string[]): string[] => [
   ...new Set([
     ...[preparingCommand, trainingCommand(run), ...finishing].map((command) => itemAt(command.split(' '), 0)),

@@ -7,13 +7,12 @@ import { jsonOrNone } from '../../core/texts/json.js';
 import { type Claimant, isClaimant, lifeOf } from '../store/claims/claimant.js';
 import { lockSeconds, runFiles, trainerFiles } from './run-state.js';
 
-/** A running start of a run's script. */
+/** A run's script that is running. */
 export interface RunningStart {
   readonly host: string;
   readonly pid: number;
-  /** True if the script was killed, but its process group still trains. */
+  /** True if the script was killed but its process group still trains. */
   readonly isOrphan?: boolean;
-  /** ISO 8601. */
   readonly since: string;
 }
 
@@ -43,7 +42,7 @@ export const runningStart = async (directory: string): Promise<RunningStart | un
     : undefined;
 };
 
-/** True if the process group that a local process began still has a process that is not a zombie. */
+/** True if the process group of a local process still has a process that is not a zombie. */
 const worksAsGroup = async (leader: Claimant): Promise<boolean> => {
   if (!(leader.pid > 1)) return false;
   if ((await lifeOf(leader)) === 'alive') return true;
@@ -61,7 +60,6 @@ const worksAsGroup = async (leader: Claimant): Promise<boolean> => {
 
 const isZombie = async (pid: number): Promise<boolean> => (await stateOf(pid))[0] === 'Z';
 
-/** Reads fields 3 and 5 of proc_pid_stat(5): state and group. Field 2, the name, may contain any text. */
 const stateOf = async (pid: number): Promise<readonly [state: string, group: number]> => {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   const [state = '', , group = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ');
@@ -77,11 +75,11 @@ const responds = (pid: number): boolean => {
   }
 };
 
-/** A start of a run's script: from a checkpoint, at the first step, or only with `--again`. */
+/** How a run's script starts next: from a checkpoint, at the first step, or only with `--again`. */
 export type NextStart = { readonly from: string } | 'first step' | 'again';
 
 /**
- * @param isWhole true for a complete checkpoint
+ * @param isWhole true for complete checkpoints
  * @throws READ_FAILED
  */
 export const nextStart = async (
@@ -102,15 +100,15 @@ export const nextStart = async (
   return whole === 0 ? 'first step' : 'again';
 };
 
-/** True if the trainer's log, which it writes last, is complete. */
+/** True if the trainer's log, which is written last, is complete. */
 const hasLog = async (path: string): Promise<boolean> => {
   const log = await readSmallFile(join(path, runFiles.log)).catch(() => undefined);
   return log?.toString().trimEnd().endsWith('}') === true;
 };
 
 /**
- * True if a trainer can resume from a whole checkpoint. Transformers' Trainer needs the states of optimiser
- * and scheduler, and would silently restart both.
+ * True if a trainer can resume from a complete checkpoint. Transformers' Trainer needs optimiser and
+ * scheduler states, and would silently restart both.
  */
 const hasState = async (path: string): Promise<boolean> => {
   const has = (name: string) => exists(join(path, name));
@@ -121,7 +119,7 @@ const hasState = async (path: string): Promise<boolean> => {
 };
 
 /**
- * Returns the end of a run's last start, in its script's words; undefined if it was killed or never started.
+ * Returns how a run's last start ended, in its script's words; undefined if it was killed or never started.
  */
 export const endOfLastStart = async (directory: string): Promise<string | undefined> => {
   const lines = (await readSmallFile(join(directory, runFiles.starts)).catch(() => undefined))?.toString();

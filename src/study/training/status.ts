@@ -26,9 +26,9 @@ export interface TrainedModel {
   /** The name in an experiment: run and steps. */
   readonly name: string;
   readonly step: number;
-  /** The model as commands take it: a directory, or the base with an adapter. */
+  /** The model for commands: a directory, or the base with an adapter. */
   readonly model: string;
-  /** The reason why the checkpoint cannot be used, if so. */
+  /** Why the checkpoint cannot be used. */
   readonly problem?: string;
 }
 
@@ -38,11 +38,10 @@ export interface RunStatus {
   readonly role: PlannedRun['role'];
   readonly language: string | null;
   readonly state: RunState;
-  /** Number of models planned. */
   readonly expected: number;
-  /** Checkpoints as models, also incomplete ones. */
+  /** Checkpoints as models, including incomplete ones. */
   readonly models: readonly TrainedModel[];
-  /** Means of the first and the last fifth of the logged losses; null without logged losses. */
+  /** Means of the first and last fifth of logged losses; null without a log. */
   readonly loss: { readonly first: number; readonly last: number } | null;
   readonly problem?: string;
 }
@@ -56,9 +55,7 @@ export interface TrainingStatus {
  * Checks the state of trainings: each checkpoint's files, its tensors against the base, and the logged
  * losses.
  *
- * @param directories as written by `trainInit`
- * @throws TRAINING_INVALID for a directory without a training, different bases, or duplicate
- *   names of runs
+ * @throws TRAINING_INVALID for a directory without a training, different bases, or duplicate run names
  */
 export const trainingStatusOf = async (directories: readonly string[]): Promise<TrainingStatus> => {
   const trainings = await Promise.all(
@@ -70,7 +67,7 @@ export const trainingStatusOf = async (directories: readonly string[]): Promise<
   const { directory: first, manifest } = itemAt(trainings, 0);
   checkOneBase(trainings);
   checkNames(trainings);
-  // A base on the hub is not downloaded. The first whole checkpoint takes its place.
+  // A base on the hub is not downloaded; the first complete checkpoint replaces it.
   const shapes = new ReferenceShapes(await shapesOf(manifest.base, first).catch(() => undefined));
   const runs: RunStatus[] = [];
   for (const { directory, manifest } of trainings)
@@ -111,7 +108,7 @@ const checkNames = (trainings: readonly Training[]): void => {
 
 type Shapes = ReadonlyMap<string, string>;
 
-/** The base's tensor names and shapes, which all models must match. */
+/** The base's tensor names and shapes, which all models must have. */
 class ReferenceShapes {
   #shapes: Shapes | undefined;
 
@@ -131,7 +128,9 @@ class ReferenceShapes {
   }
 }
 
-/** Returns shapes by name, without constant tables and the head of tied embeddings, which trainers may omit. */
+/**
+ * Returns shapes by name, without constant tables and the head of tied embeddings, which trainers may omit.
+ */
 const shapesIn = (checkpoint: CheckpointIndex): Shapes => {
   const { places, tied } = describeArchitecture(checkpoint);
   return new Map(
@@ -164,7 +163,7 @@ const statusOf = async (
   const whole = models.filter(({ problem }) => problem === undefined).length;
   const about = { name: run.name, directory, role: run.role, language: run.language };
   const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
-  // This check comes first, because a checkpoint being written looks incomplete.
+  // First, because a checkpoint being written looks incomplete.
   const running = await runningStart(directory);
   if (running !== undefined)
     return {
@@ -225,7 +224,7 @@ const modelOf = async (
   return { model: problem === undefined ? model : { ...model, problem }, isForeign };
 };
 
-/** Returns why the model in a directory cannot be used, and whether it belongs to another base. */
+/** Returns why a directory's model cannot be used, and whether it belongs to another base. */
 const modelAt = async (
   { path, isAdapter }: { readonly path: string; readonly isAdapter: boolean },
   reference: ReferenceShapes,
@@ -238,7 +237,6 @@ const modelAt = async (
       return {};
     }
     const checkpoint = await readWhole(address);
-    // Loaders need it.
     if (checkpoint.config === undefined) return { problem: 'is half written (it has no config.json)' };
     const difference = reference.differenceOf(shapesIn(checkpoint));
     return difference === undefined ? {} : { problem: difference, isForeign: true };
@@ -254,7 +252,7 @@ const logName = 'trainer_state.json';
 
 const mostLogBytes = 64 << 20;
 
-/** Returns the losses of the latest log, and what is wrong with them; undefined without a log. */
+/** Returns the latest log's losses and what is wrong with them; undefined without a log. */
 const lossesOf = async (
   directory: string,
   models: readonly PlannedModel[],
@@ -265,7 +263,7 @@ const lossesOf = async (
     const text = await readSmallFile(file, { most: mostLogBytes, what: 'the log of a trainer' })
       .then((bytes) => bytes.toString())
       .catch(() => undefined);
-    // If the latest log is truncated, that of an earlier checkpoint is used.
+    // If the latest log is truncated, an earlier checkpoint's is used.
     const losses = text === undefined ? undefined : readLosses(text);
     if (losses !== undefined) return losses;
   }

@@ -18,7 +18,7 @@ import { partitionCopy, trlConfig, trlProgram } from './trainers/trl.js';
 
 const shippedPackage = 'layerloom_train';
 
-/** The Python package of simultaneous training, copied so that a moved directory still works. */
+/** The Python package for simultaneous training, copied so that a moved directory still works. */
 const packageSource = shipped(`python/${shippedPackage}`);
 
 export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
@@ -78,9 +78,8 @@ const writeRun = async (run: TrainingRun, out: string): Promise<string[]> => {
 };
 
 /**
- * Writes runs into a directory that must be empty or absent; several runs go into folders with their names.
+ * Writes runs into an empty or new directory; several runs get a folder each.
  *
- * @param base the model to fine-tune
  * @param trainedOn hashes of the given rows
  * @returns names of the files
  * @throws OUTPUT_INVALID, WRITE_FAILED
@@ -106,7 +105,7 @@ export const writeTraining = async (
       const written = await writeRun(run, join(out, folder));
       names.push(...written.map((name) => join(folder, name)));
     }
-    // The manifest is written last, because it marks a complete directory.
+    // Last, because the manifest marks a complete directory.
     await writeTexts(out, shared);
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;

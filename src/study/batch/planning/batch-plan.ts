@@ -34,31 +34,33 @@ import { measureEach, measureTogether, needsStatistics } from './measure-merges.
 import { type MergeShard, MergeShards } from './merge-shards.js';
 import { named, Refusals } from './refusals.js';
 
-/** A merge of a batch, with its recipe and its shards. */
+/** A merge with its recipe and shards. */
 export interface PlannedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly recipe: Recipe;
   readonly shards: readonly MergeShard[];
   readonly bytes: number;
   /**
-   * SHA-256 of the recipe and the inputs' identities, for merges with statistics of whole models. It finds an
-   * earlier run's merge without measuring.
+   * SHA-256 of the recipe and the inputs' identities, for merges that need statistics of whole models. It
+   * finds an earlier run's merge without measuring.
    */
   readonly basis?: string;
-  /** True if an earlier run made the merge: nothing was measured, and only its shards' keys are known. */
+  /**
+   * True if an earlier run made the merge. Then nothing was measured, and only its shards' keys are known.
+   */
   readonly isMade?: boolean;
 }
 
 /** The distinct shards of many merges. */
 export interface BatchPlan<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Merges that cannot be made; the others are planned. */
+  /** Merges that cannot be made; all others are planned. */
   readonly refused: readonly RefusedMerge<M>[];
-  /** Distinct shards by key, in the order of merges; excludes input files. */
+  /** Distinct shards by key, in order of merges, without input files. */
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly inputs: readonly PlannedInput[];
   readonly opened: OpenedInputs;
-  /** Identifies inputs, for keys of shards. */
+  /** Identifies inputs for shard keys. */
   readonly identify: Identify;
   readonly bytesPlain: number;
   readonly bytesDistinct: number;
@@ -69,18 +71,18 @@ export interface BatchPlan<M extends BatchMerge> {
 
 export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   /**
-   * True to plan without reading weights. Placeholders replace statistics of whole models, so sizes are right
-   * and coefficients wrong. Never execute such a plan.
+   * Plan without reading weights. Placeholders replace statistics of whole models, so sizes are right and
+   * coefficients wrong. Such a plan must not be executed.
    */
   assume?: boolean | undefined;
-  /** Identify inputs by the SHA-256 of all bytes, instead of by size, time, header and samples. */
+  /** Identify inputs by the SHA-256 of all bytes, not by size, time, header and samples. */
   checksums?: boolean | undefined;
   /**
-   * Returns the identities of a checkpoint's files. Files that were moved keep their former ones. Default:
-   * the present identities. Unused with `checksums`, because moves change no content.
+   * Returns the identities of a checkpoint's files; moved files keep their former ones. Default: present
+   * identities. Unused with `checksums`.
    */
   identitiesOf?: IdentitiesOf | undefined;
-  /** Shards, with keys, of an equal merge that an earlier run made. */
+  /** Shards and keys of an equal merge from an earlier run. */
   made?:
     | ((
         name: string,
@@ -95,8 +97,8 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
  * Plans merges. Opens every checkpoint once, and identifies shards by a hash of formulas and inputs, so that
  * merges share them.
  *
- * @throws the codes of recipes and checkpoints, with the merge in the details. Incompatible models and errors
- *   of methods throw only if every merge is refused; otherwise they are in `refused`.
+ * @throws the codes of recipes and checkpoints, with the merge in the details. Errors that concern one merge,
+ * such as incompatible models, throw only if every merge is refused; otherwise they are in `refused`.
  */
 export const planBatch = async <M extends BatchMerge>(
   merges: readonly M[],
@@ -115,7 +117,7 @@ export const planBatch = async <M extends BatchMerge>(
   const fetched = await bringModels(modelsIn(...parsed.map(({ recipe }) => recipe)), options);
   const headers = await openAll(parsed);
   const refusals = new Refusals(parsed);
-  // Finds refused merges before reading weights.
+  // Finds refused merges before weights are read.
   const assumed = await measureEach(parsed, refusals, { ...options, assume: true });
   await checkModels(parsed, headers, assumed, refusals);
   const opened = await observeInputs(headers, options.checksums ? 'bytes' : 'samples');
@@ -185,7 +187,7 @@ export const planBatch = async <M extends BatchMerge>(
   };
 };
 
-/** Hashes everything that a merge's weights depend on; paths of models do not count. */
+/** Hashes everything that a merge's weights depend on, which excludes paths. */
 const basisOf = (
   { merge, recipe }: ParsedMerge<BatchMerge>,
   opened: OpenedInputs,
@@ -271,7 +273,7 @@ export const groupsOf = (
     idByPath(inputs),
   );
 
-/** If a checkpoint cannot be opened, the error names the first merge that needs it. */
+/** Opens all models. An error names the first merge that needs the checkpoint. */
 const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<OpenedInputs> => {
   try {
     return await openInputs(...parsed.map(({ recipe }) => recipe));
@@ -286,8 +288,8 @@ const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<Open
 };
 
 /**
- * Checks models without reading weights. Composes one merge for each method and list of models; if that one
- * is refused, the others are too.
+ * Checks models without reading weights. Composes one merge per method and list of models; if it is refused,
+ * so are the others.
  */
 const checkModels = async <M extends BatchMerge>(
   parsed: readonly ParsedMerge<M>[],
@@ -311,7 +313,7 @@ const checkModels = async <M extends BatchMerge>(
     }
 };
 
-/** Returns a recipe without a layout of its own: merges of a batch share shards, so they have one layout. */
+/** Removes a recipe's layout: merges of a batch share shards, so they share one layout. */
 const forBatch = (recipe: Recipe): Recipe => {
   refuseLayout(recipe, 'of a batch, which has one layout for all');
   if (recipe.rank !== undefined)

@@ -29,13 +29,13 @@ export interface CheckedBatch {
 }
 
 /**
- * Checks all but the merges, before weights are read. Writes nothing.
+ * Checks everything but the merges, before weights are read. Writes nothing.
  *
  * @param present keys of existing shards
  * @returns MEMORY_NEEDED, DISK_SPACE, and OUTPUT_EXISTS without `resume`, as errors in `wanted`; a warning if
- *   fewer threads are used
+ * fewer threads are used
  * @throws OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET, and the
- *   codes of `checkPlaces`
+ * codes of `checkPlaces`
  */
 export const checkBatch = async (
   plan: BatchPlan<BatchMerge>,
@@ -67,9 +67,7 @@ export const checkBatch = async (
 };
 
 /**
- * Refuses an output or store inside an input, an output inside a store, and a store in the place of a merge.
- *
- * @param names of the merges
+ * Refuses an output or store inside an input, an output inside a store, and a store where a merge would be.
  * @throws OUTPUT_INSIDE_INPUT, OUTPUT_INVALID, STORE_INVALID
  */
 export const checkPlaces = async (
@@ -99,7 +97,7 @@ export const namesOf = ({ merges }: BatchPlan<BatchMerge>): string[] => merges.m
 /** Disk space in bytes. */
 export interface DiskNeed {
   readonly shards: number;
-  /** Bytes of the missing shards, and of merges that are copied. */
+  /** Bytes of missing shards and of merges that are copied. */
   readonly needed: number;
   /** Free bytes on the store's file system; null if unknown. */
   readonly free: number | null;
@@ -134,24 +132,21 @@ const missingBytes = (
   return missing;
 };
 
-/**
- * @throws LINK_REFUSED if links from the store to the output would fail; either may not exist
- *   yet
- */
+/** @throws LINK_REFUSED if links from the store to the output would fail; neither needs to exist */
 export const checkDevices = async (store: string, out: string, link: Link): Promise<void> => {
   if (link === 'hard' || link === 'reflink')
     await checkDevice(await existingAbove(store), await existingAbove(out), link);
 };
 
 /**
- * Opens the store, if there is one.
+ * Opens the store if it exists.
  *
  * @throws STORE_INVALID, WRITE_FAILED
  */
 export const openThere = async (directory: string): Promise<ShardStore | undefined> => {
   await checkWritable(directory);
   const names = await namesIn(directory);
-  // A temporary marker alone is no store: its process died, or is still making the store.
+  // A temporary marker alone is not a store: its process died, or is still creating the store.
   const isBegun = names.some((name) => name === markerName || !name.startsWith(markerName));
   return isBegun ? await ShardStore.open(directory) : undefined;
 };

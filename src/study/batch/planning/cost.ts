@@ -13,34 +13,31 @@ import type { Stage } from './stages.js';
 /** The cost of a batch. */
 export interface BatchCost {
   readonly merges: number;
-  /** Bytes of all merges, each written separately. */
+  /** Total bytes if each merge were written by itself. */
   readonly bytesPlain: number;
   readonly bytesDistinct: number;
   /** Bytes of the missing shards. */
   readonly bytesToWrite: number;
-  /** Input bytes to read, without statistics. A stage reads each byte once. */
+  /** Input bytes to read, without statistics; once per stage. */
   readonly bytesToRead: number;
   /**
-   * Bytes to read for statistics of whole models and tensors. Excludes the second pass and the sample that
+   * Bytes to read for statistics of whole models and tensors, without the second pass and sample that
    * magnitudes need.
    */
   readonly bytesToMeasure: number;
-  /**
-   * The bytes of `bytesToRead` that an earlier stage reads too: the price of finishing the first merges
-   * early.
-   */
+  /** Bytes of `bytesToRead` that several stages read: the price of finishing the first merges early. */
   readonly bytesReadAgain: number;
   readonly bytesVerbatim: number;
   readonly shards: number;
   readonly shardsToWrite: number;
-  /** An estimate for a disk of 1 GB/s. */
+  /** Estimate for a disk of 1 GB/s. */
   readonly seconds: number;
 }
 
-/** Bytes that a disk is assumed to write in a second; it reads twice as fast. */
+/** Assumed bytes written per second; disks read twice as fast. */
 const assumedRate = 1e9;
 
-/** @param analysis saved statistics of whole models, if any */
+/** @param analysis saved statistics of whole models */
 export const costOf = (
   plan: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],
@@ -78,7 +75,7 @@ const measuredOfTensors = (groups: readonly ShardGroup[]): number =>
     .flatMap(({ expression }) => passesOf(expression))
     .reduce((total, { sources }) => total + bytesOfSources(sources), 0);
 
-/** Returns bytes to read for statistics of models; models measured in one pass count once. */
+/** Returns the bytes to read for statistics; models measured in one pass count once. */
 const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => {
   const passes = new Map<string, Set<number>>();
   const measured = merges.filter(({ isMade }) => !isMade);

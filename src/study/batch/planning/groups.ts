@@ -19,19 +19,19 @@ export interface DistinctShard {
 }
 
 export interface CostedSlab extends Slab<DistinctShard> {
-  /** Bytes of the distinct input ranges. */
+  /** Bytes of distinct input ranges. */
   readonly bytesToRead: number;
 }
 
-/** Shards that are written together, because their tensors share inputs. */
+/** Shards written together because their tensors share inputs. */
 export interface ShardGroup extends Group<DistinctShard> {
   readonly slabs: readonly CostedSlab[];
 }
 
-/** Limit on a group; a larger one is cut, and each piece reads shared inputs again. */
+/** Largest group. A larger one is cut, and each piece reads shared inputs again. */
 const mostShards = 256;
 
-/** Union-find over small integers, with path compression. The root of a set is its smallest member. */
+/** Union-find over small integers with path compression; the root of a set is its smallest member. */
 class Components {
   readonly #parent: number[] = [];
 
@@ -57,8 +57,7 @@ class Components {
 }
 
 /**
- * Groups shards that read a common byte range, directly or through others, in the order of their first
- * shards.
+ * Groups shards that read a common byte range, directly or through others, in order of first shards.
  *
  * @param idOf returns equal ids for equal byte ranges
  */
@@ -92,8 +91,8 @@ export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource =
 };
 
 /**
- * Returns slabs of tensors that have one shape and share a source, directly or through others. A tensor that
- * is copied or has no arithmetic is a slab of its own.
+ * Returns slabs: tensors of one shape that share a source, directly or through others. A tensor that is
+ * copied, or has no arithmetic, is a slab of its own.
  */
 const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab[] => {
   const components = new Components();
@@ -107,7 +106,7 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
     const id = components.add();
     if (!isShareable(tensor)) return id;
     for (const source of sourcesOf(expression)) {
-      // Tensors of different shapes cannot share slices, even of the same bytes.
+      // Tensors of different shapes cannot share slices, even over the same bytes.
       const key = `${idOf(source)} ${slicing}`;
       const other = bySource.get(key);
       if (other === undefined) bySource.set(key, id);

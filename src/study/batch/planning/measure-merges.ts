@@ -11,7 +11,7 @@ import type { StatisticsByRecipe } from '../../../core/plan/compile/composed.js'
 import type { BatchMerge, ParsedMerge } from './batch-merge.js';
 import { isRefusal, type Refusals } from './refusals.js';
 
-/** Measures statistics of whole models, once for recipes with the same needs. An error refuses the merge. */
+/** Measures statistics of whole models, once for recipes with equal needs. An error refuses the merge. */
 export const measureEach = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
   refusals: Refusals<M>,
@@ -34,8 +34,8 @@ export const measureEach = async <M extends BatchMerge>(
 };
 
 /**
- * Makes one pass over all task vectors against one base. After an error, measures recipe by recipe, to find
- * the merge at fault.
+ * Makes one pass over all task vectors of a base. After an error, measures each recipe alone to find the
+ * merge at fault.
  */
 export const measureTogether = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
@@ -65,13 +65,12 @@ const keyOfNeed = ({ statistics, models, companions, tokenizer }: Recipe): strin
 
 export const needsStatistics = (recipe: Recipe): boolean => needingIn(recipe).length > 0;
 
-/** Nested recipes come first. */
 const needingIn = (recipe: Recipe): readonly Recipe[] =>
   allRecipes(recipe).filter(({ statistics }) => statistics !== undefined);
 
 /**
- * Returns a key that is equal for recipes that can be measured together. Undefined for nested recipes, and
- * for statistics of anything but task vectors.
+ * Returns an equal key for recipes that can be measured together; undefined for nested recipes, and for
+ * statistics of anything but task vectors.
  */
 const statisticsKey = ({ statistics }: Recipe): string | undefined => {
   if (statistics?.what.kind !== 'rows') return undefined;

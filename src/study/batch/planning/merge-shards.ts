@@ -12,12 +12,12 @@ import { type PlannedInput, type PlannedShard, verbatimPath } from '../../../cor
 import { type Identify, shardKey } from '../../../core/plan/shard-key.js';
 import type { DistinctShard } from './groups.js';
 
-/** A shard of a merge: a file of the store, found by its key, or an unchanged input file. */
+/** A shard of a merge: a store file with this key, or an unchanged input file. */
 export interface MergeShard {
   readonly file: string;
   readonly bytes: number;
   readonly key: string;
-  /** The path of the input file, if it is one. */
+  /** Path of an unchanged input file. */
   readonly verbatim?: string;
 }
 
@@ -29,24 +29,22 @@ interface ShardRules {
   readonly session: PlanningSession;
 }
 
-/** Files of the merges over the same models (a frame), with the shards decided so far. */
+/** Files of merges over the same models (a frame), and the shards decided so far. */
 interface Files {
   readonly file: string;
   readonly indexes: readonly number[];
-  /** Decided shards, by the ids of their tensors. */
+  /** Decided shards by the ids of their tensors. */
   readonly decided: Map<string, MergeShard>;
 }
 
 /**
- * Merges over the same models share each shard's layout, key and object, so that a plan is little more than
+ * Merges over the same models share each shard's layout, key and object, so that a plan is hardly more than
  * lists of references.
  */
 export class MergeShards {
   readonly #rules: ShardRules;
-  /** Distinct shards by key, in the order of merges; excludes input files. */
   readonly distinct = new Map<string, DistinctShard>();
   readonly verbatim = new Map<string, number>();
-  /** Files by the ids of frames. */
   readonly #files = new Map<number, readonly Files[]>();
 
   constructor(rules: ShardRules) {
@@ -68,7 +66,7 @@ export class MergeShards {
     });
   }
 
-  /** Returns a merge's shards without adding them to `distinct`, because a run may never make them. */
+  /** Returns a merge's shards without adding them to `distinct`, for merges that may never be made. */
   alone(composed: Composed): {
     readonly shards: readonly MergeShard[];
     readonly distinct: ReadonlyMap<string, DistinctShard>;

@@ -3,13 +3,12 @@ import type { BatchMerge } from './batch-merge.js';
 import { type BatchPlan, groupsOf } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
 
-/** Part `index` of `count`, from 0. */
+/** Part `index` (from 0) of `count`. */
 export interface Part {
   readonly index: number;
   readonly count: number;
 }
 
-/** @throws INVALID_PARAMETER for an index out of range */
 export const checkPart = ({ index, count }: Part): void => {
   if (!(Number.isSafeInteger(index) && Number.isSafeInteger(count) && index >= 0 && index < count))
     throw new LayerloomError('INVALID_PARAMETER', {
@@ -20,8 +19,8 @@ export const checkPart = ({ index, count }: Part): void => {
 };
 
 /**
- * Returns the keys of a part; without a part, all. Greedy: each group, largest first, goes to the part with
- * the fewest bytes. Existing shards are divided too, so that parts which start at different times agree.
+ * Returns the keys in a part, or all keys. Greedy: each group, largest first, goes to the part with the
+ * fewest bytes. Existing shards are divided too, so that parts that start at different times agree.
  */
 export const keysOfPart = (
   plan: BatchPlan<BatchMerge>,

@@ -9,13 +9,13 @@ export const recordName = 'experiment.json';
 export const lockName = '.layerloom-lock';
 
 /**
- * Directories in which an ended run could not empty its lock. Other processes consider that run alive until
- * this process ends.
+ * Directories whose lock an ended run could not empty. Other processes consider the run alive until this
+ * process ends.
  */
 export const endedRuns = new Set<string>();
 
 /**
- * True if a directory has an experiment's record, or anything of that name.
+ * True if a directory has anything with the name of an experiment's record.
  *
  * @throws READ_FAILED
  */

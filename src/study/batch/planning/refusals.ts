@@ -2,13 +2,13 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { itemAt } from '../../../core/base/errors/lookup.js';
 import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
 
-/** Errors that end the run, not only a merge. */
+/** Errors that end the run, not just one merge. */
 const endsRun: readonly string[] = ['INTERRUPTED', 'INPUT_CHANGED'];
 
 export const isRefusal = (error: unknown): error is LayerloomError =>
   error instanceof LayerloomError && !endsRun.includes(error.code);
 
-/** Refused merges. A refusal fails only its merge, unless all are refused. */
+/** Collects refused merges. A refusal fails only its merge, unless all are refused. */
 export class Refusals<M extends BatchMerge> {
   readonly #all: readonly ParsedMerge<M>[];
   readonly #errors = new Map<ParsedMerge<M>, LayerloomError>();
@@ -22,9 +22,9 @@ export class Refusals<M extends BatchMerge> {
   }
 
   /**
-   * Runs work; an error refuses the merge.
+   * Runs work on a merge; an error refuses the merge.
    *
-   * @throws the error, if it ends the run or no merge is left
+   * @throws the error if it ends the run or no merge is left
    */
   async during(of: ParsedMerge<M>, work: () => Promise<unknown>): Promise<void> {
     try {

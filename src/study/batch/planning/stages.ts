@@ -8,20 +8,20 @@ import type { BatchPlan, PlannedMerge } from './batch-plan.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 import type { MergeShard } from './merge-shards.js';
 
-/** Merges that are finished before the next stage begins. */
+/** Merges to finish before the next stage begins. */
 export interface Stage<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Groups of shards that no earlier stage makes. A merge without such shards joins the previous stage. */
+  /** Groups of shards that no earlier stage makes. A merge that needs none joins the previous stage. */
   readonly groups: readonly ShardGroup[];
   readonly bytesToWrite: number;
 }
 
 /**
- * Orders merges in stages. First come the merges that `first` names. Then, by entry and language, come merges
- * of mostly copied layers and shared averages. Soups and the like follow together. A stage reads each input
- * byte once.
+ * Orders merges in stages, each of which reads an input byte once. Merges named by `first` come first. Then
+ * follow, by entry and language, merges of mostly copied layers and shared averages. All others, such as
+ * soups, come together at the end.
  *
- * @param isWanted selects the shards to make; does not change the order
+ * @param isWanted selects the shards to make, without changing the order
  * @param first patterns of names, in which `*` stands for any text, most urgent first
  * @throws INVALID_PARAMETER if a pattern matches no merge
  */
@@ -50,7 +50,7 @@ export const stagesOf = <M extends BatchMerge>(
   return stages;
 };
 
-/** Yields shards; an array would have merges times layers entries. */
+/** Yields shards; an array would have merges × layers entries. */
 function* shardsOf(merges: readonly PlannedMerge<BatchMerge>[]): Generator<MergeShard> {
   for (const { shards } of merges) yield* shards;
 }
@@ -79,12 +79,12 @@ const ordered = <M extends BatchMerge>(
 };
 
 /**
- * Returns a function that tells merges whose layers are mostly copied or shared. Other tensors do not count,
+ * Returns a predicate for merges whose layers are mostly copied or shared. Other tensors do not count,
  * because every merge of two models averages them.
  */
 const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>) => {
   const layers = new Map([...shards].map(([key, shard]) => [key, layerBytes(shard)]));
-  /** Shards of the copying merges found so far. */
+  /** Shards of copying merges so far. */
   let made = new Set<string>();
   return (merges: readonly PlannedMerge<M>[]): boolean => {
     const seen = new Set(made);
@@ -101,7 +101,7 @@ const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>)
   };
 };
 
-/** Counts bytes of all layers, and of layers made from several models. */
+/** Counts the bytes of all layers, and of layers blended from several models. */
 const layerBytes = ({ tensors }: DistinctShard): { readonly blended: number; readonly all: number } => {
   let [blended, all] = [0, 0];
   for (const { layer, begin, end, expression } of tensors) {

@@ -71,7 +71,7 @@ export interface Experiment extends z.output<typeof plainSettings> {
 /** Experts by name: absolute paths or `org/name`. */
 export type Experts = ReadonlyMap<string, string>;
 
-/** An entry of `merges`: a method and its parameters, each of which may be a list of values to try. */
+/** An entry of `merges`: a method and its parameters; each may be a list of values to try. */
 export interface MergeEntry {
   readonly name: string;
   readonly tree: Mapping;

@@ -7,7 +7,7 @@ import { meanOf } from '../../scores/statistics/mean.js';
 
 const groups = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
 
-/** Table 1: min, mean and max of each language over the pairs of experts. */
+/** Table 1: min, mean and max over pairs of experts, by language. */
 export const byLanguage = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const key = (language: string, group: string) => ({ benchmark, group, subject: language, language });
@@ -26,7 +26,7 @@ export const byLanguage = (board: Board): ScoreTable[] =>
         };
       }),
     );
-    // Table 1 is for MGSM; scores of experts alone are in Table 5.
+    // Table 1 is for MGSM. Scores of single experts are in Table 5.
     const hasMerges = rows.some(({ cells }) => cells.slice(3).some((cell) => cell !== null));
     const shown =
       benchmark === 'MGSM' || hasMerges
@@ -66,7 +66,7 @@ const ratios = (rows: readonly TableRow[]): Derived[] =>
         const [swap, ...others] = [of(group), of('language'), of('task'), of('soup-best')];
         if (swap === undefined || others.includes(undefined)) return [];
         const rivals = meanOf(others as number[]);
-        // Scores of 0 give no ratio.
+        // Skips ratios over 0.
         return rivals > 0 ? [swap / rivals] : [];
       });
     if (values.length === 0) return [];

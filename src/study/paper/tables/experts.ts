@@ -8,7 +8,7 @@ import type { Scale } from '../../scores/reading/metrics.js';
 import type { Cell, ScoreTable, TableRow } from '../../scores/reading/score-table.js';
 import type { ScoredModel } from '../../scores/reading/scored-experiment.js';
 
-/** In Table 5 shares have three digits, as in the paper. */
+/** Table 5 shows shares with three digits. */
 const shown = (scale: Scale): Scale =>
   scale.unit === 'percent' ? { unit: 'percent', factor: 1, digits: 3 } : scale;
 
@@ -20,9 +20,7 @@ interface Column {
   readonly models: readonly ScoredModel[];
 }
 
-/**
- * Table 5: the mean score of every kind of expert in every benchmark and language; empty if it was not run.
- */
+/** Table 5: mean score of each kind of expert by benchmark and language; empty if not run. */
 export const experts = (board: Board): ScoreTable[] => {
   const byRole = groupBy(board.experiment.models, ({ role }) => role);
   const ofLanguages = groupBy(
@@ -80,7 +78,7 @@ const isImported = (board: Board, language: string): boolean =>
     ),
   );
 
-/** Returns the language, or the direction of a translation: `eng-jpn`. */
+/** Returns the language, or a direction of translation: `eng-jpn`. */
 const nameOf = ({ task, language }: Subject): string => {
   const { from, to } = /_(?<from>[a-z]{3})_(?<to>[a-z]{3})$/.exec(task)?.groups ?? {};
   return taskOf(task)?.direction && from !== undefined ? `${from}-${to}` : language;

@@ -4,7 +4,7 @@ import { experts } from './experts.js';
 import { oneLanguage } from './one-language.js';
 import { soups } from './soups.js';
 
-/** The tables of arXiv 2410.01335, by the names that users type. */
+/** Tables of arXiv 2410.01335, by the names that users type. */
 export const paperLayouts = {
   'table-1': byLanguage,
   'table-2': oneLanguage,

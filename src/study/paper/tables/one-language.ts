@@ -21,7 +21,7 @@ import {
   type TableRow,
 } from '../../scores/reading/score-table.js';
 
-/** The languages of "all languages" (the paper's Table 2, whose caption says nine): MGSM's without Thai. */
+/** Languages of "all languages" in the paper's Table 2, whose caption says nine: MGSM's without Thai. */
 const tenLanguages = [
   'english',
   'german',
@@ -36,8 +36,8 @@ const tenLanguages = [
 ];
 
 /**
- * Table 2: one language, with further references and methods, English, and the mean over all languages. A
- * language has this table only if it has more rows than Table 1.
+ * Table 2: one language with further references and methods, English, and the mean over all languages. Only
+ * for languages with more rows than Table 1.
  */
 export const oneLanguage = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) =>
@@ -46,7 +46,7 @@ export const oneLanguage = (board: Board): ScoreTable[] =>
 
 const shownInTable1 = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
 
-/** Default configurations that the paper's Table 2 does not show. */
+/** Configurations that Table 2 does not show. */
 const notShown = ['soup-default', 'ties-default', 'soup-of-each', 'multilingual'];
 
 const tableOf = (board: Board, benchmark: string, language: string): ScoreTable => {
@@ -130,8 +130,7 @@ const tableOf = (board: Board, benchmark: string, language: string): ScoreTable 
 };
 
 /**
- * Returns the subjects of "all languages": the paper's ten if the experiment has them all, else all of the
- * experiment's.
+ * Returns the subjects of "all languages": the paper's ten if the experiment has them all, else all its own.
  */
 const languagesOfMean = (board: Board, benchmark: string): Subject[] => {
   const all = [...board.experiment.tasks.keys()].flatMap(
@@ -150,7 +149,7 @@ const meanFigure = (board: Board, key: CellKey, subjects: readonly Subject[]): C
   return computed ?? figure(board, key);
 };
 
-/** Returns the maximum of the best swap minus that of joint SFT: the "4.4 points" of the paper (§5.2). */
+/** Returns the best swap's maximum minus that of joint SFT: the "4.4 points" in §5.2. */
 const overJoint = (
   ids: readonly string[],
   rows: readonly TableRow[],

@@ -10,7 +10,7 @@ const columns = [
   { id: 'multilingual', label: 'multilingual soup × task soup (one model)', kind: 'number' },
 ] as const;
 
-/** Table 6: merges of pairs against merges of soups (one model for each language, or one for all). */
+/** Table 6: merges of pairs against merges of soups, one model per language or one for all. */
 export const soups = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const rows = board.languages.map((language) => ({
@@ -25,7 +25,7 @@ export const soups = (board: Board): ScoreTable[] =>
         isMoreBetter(board, benchmark),
       ),
     }));
-    // Pairs alone are in Table 1.
+    // Without soups, Table 1 has the pairs.
     const hasSoups = rows.some(({ cells }) => cells.slice(2).some((cell) => cell !== null));
     return {
       id: idOf('table-6', benchmark),

@@ -8,7 +8,7 @@ import {
 } from './select-checkpoints.js';
 import { type ScoredTasks, type SelectionWishes, wishesOf } from './selection-wishes.js';
 
-/** A selection for each role; `role` is null if candidates have no roles. */
+/** Selections by role; `role` is null if candidates have no roles. */
 export interface SelectionByRole {
   readonly chosen: readonly (SelectedCheckpoint & { readonly role: string | null })[];
   readonly balance: number;
@@ -19,15 +19,15 @@ export interface SelectionByRole {
     readonly task: string;
     readonly weight: number;
   }[];
-  /** Tasks that judge the merges, and therefore chose no checkpoint. */
+  /** Tasks that judge the merges and therefore did not choose checkpoints. */
   readonly spared: readonly string[];
 }
 
-/** The problems of a task by which checkpoints were chosen. */
+/** Problems of a task that chose checkpoints. */
 export interface ChosenBy {
-  /** The first and the last row, `0-49`, or `all`. */
+  /** First and last row, `0-49`, or `all`. */
   readonly rows: string;
-  /** Fewest problems on which a checkpoint was scored. */
+  /** Fewest problems that a checkpoint was scored on. */
   readonly problems: number;
 }
 
@@ -35,7 +35,6 @@ export interface Pool extends ScoredTasks {
   readonly candidates: readonly SelectionCandidate[];
 }
 
-/** @throws SELECTION_INVALID as `selectCheckpoints` and `wishesOf` */
 export const selectByRole = (
   pools: readonly Pool[],
   {

@@ -7,7 +7,7 @@ import { invalidSelection } from './selection-wishes.js';
 /** A checkpoint to choose from. */
 export interface SelectionCandidate {
   readonly name: string;
-  /** Scores by benchmark, higher is better; the same benchmarks for every candidate. */
+  /** Scores by benchmark, higher is better; all candidates have the same benchmarks. */
   readonly scores: Readonly<Record<string, number>>;
 }
 
@@ -21,39 +21,39 @@ export interface SelectionDistance {
 export interface SelectionInput {
   readonly candidates: readonly SelectionCandidate[];
   readonly distances: readonly SelectionDistance[];
-  /** Number to choose. Default: 3, as in the paper. */
+  /** Number to choose; default 3, as in the paper. */
   readonly count?: number | undefined;
-  /** Weight of diversity against score. Default: 1; 0 takes the best scores. */
+  /** Weight of diversity against score; default 1; 0 takes the best scores. */
   readonly balance?: number | undefined;
-  /** Weights of benchmarks in the score; benchmarks without one are ignored. Default: all equal. */
+  /** Weights of benchmarks; benchmarks without one are ignored. Default: equal weights. */
   readonly weights?: Readonly<Record<string, number>> | undefined;
-  /** Minimum scores by benchmark; lower candidates are left out. */
+  /** Minimum scores by benchmark; candidates below are left out. */
   readonly atLeast?: Readonly<Record<string, number>> | undefined;
 }
 
-/** A chosen checkpoint, and why. */
+/** A chosen checkpoint and why it was chosen. */
 export interface SelectedCheckpoint {
   readonly name: string;
   /**
-   * Weighted mean over benchmarks of the standardised score: 0 is the candidates' mean, 1 a standard
-   * deviation above.
+   * Weighted mean over benchmarks of standardised scores: 0 is the candidates' mean, 1 a standard deviation
+   * above.
    */
   readonly score: number;
-  /** Distance of the task vector to the nearest one chosen before; null for the first. */
+  /** Distance to the nearest task vector chosen before; null for the first. */
   readonly distance: number | null;
   /** `distance`, standardised over all pairs; null for the first. */
   readonly diversity: number | null;
   /** The criterion: score + balance · diversity. */
   readonly value: number;
-  /** The candidate with the next lower value; null if there was none. */
+  /** The candidate with the next lower value, if any. */
   readonly next: { readonly name: string; readonly value: number } | null;
 }
 
-/** The chosen checkpoints, with the reasons. */
+/** Chosen checkpoints, with reasons. */
 export interface Selection {
   readonly chosen: readonly SelectedCheckpoint[];
   readonly balance: number;
-  /** Standardised scores of all candidates with the minimum scores, in the given order. */
+  /** Standardised scores of candidates with the minimum scores, in the given order. */
   readonly scores: readonly { readonly name: string; readonly score: number }[];
   /** Candidates below a minimum score, with the first such benchmark. */
   readonly leftOut: readonly {
@@ -67,11 +67,11 @@ export interface Selection {
 /**
  * Chooses checkpoints that balance score and diversity (paper §3.1: "striking a balance between top
  * performance and sufficient diversity"; the rule is ours). The first has the best score. Each further one
- * has the highest `score + balance · distance`, both standardised; the distance is that of its task vector to
- * the nearest one chosen. Ties are broken by the given order.
+ * has the highest `score + balance · distance`, both standardised, where distance is to the nearest task
+ * vector already chosen. Ties are broken by order.
  *
- * @throws SELECTION_INVALID for too few candidates, duplicate names, scores that are NaN or of
- * different benchmarks, or a pair without a distance
+ * @throws SELECTION_INVALID for too few candidates, duplicate names, NaN scores, different benchmarks, or a
+ * missing distance
  */
 export const selectCheckpoints = ({
   candidates: given,
@@ -145,7 +145,7 @@ const shortfallOf = (
 ): Selection['leftOut'][number] | undefined => {
   for (const [benchmark, least] of Object.entries(atLeast)) {
     const score = ownValue(scores, benchmark);
-    // Tolerates rounding: 1.1 + 0.1 is above 1.2 in binary fractions.
+    // Tolerates rounding: 1.1 + 0.1 exceeds 1.2 in binary.
     if (score !== undefined && score < least - 1e-9 * Math.abs(least))
       return { name, benchmark, score, atLeast: least };
   }
@@ -218,7 +218,7 @@ const distancesOf = (
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Returns the population standard deviation (divided by n). */
+/** Population standard deviation (divided by n). */
 const deviation = (values: readonly number[]): number => {
   const center = mean(values);
   return Math.sqrt(mean(values.map((value) => (value - center) ** 2)));

@@ -9,32 +9,29 @@ import type { Declared } from '../../evaluation/declared.js';
  * all of its tasks.
  */
 export interface SelectionWishes {
-  /** Tasks in the score. Default: all but those that judge the merges, if there are others. */
+  /** Tasks in the score; default: all but those that judge the merges, if others exist. */
   readonly tasks?: readonly string[] | undefined;
-  /** Weights in the score by task or benchmark. Default: 1. A benchmark's tasks share its weight equally. */
+  /** Weights by task or benchmark; default 1. A benchmark's tasks share its weight equally. */
   readonly weights?: Readonly<Record<string, number>> | undefined;
-  /**
-   * Minimum scores of a checkpoint by task or benchmark: a number on the harness's scale, `base`, or
-   * `base+0.005`.
-   */
+  /** Minimum scores by task or benchmark: a number on the harness's scale, `base`, or `base+0.005`. */
   readonly atLeast?: Readonly<Record<string, number | string>> | undefined;
 }
 
 export interface ScoredTasks {
-  /** The candidates' role, for messages; null for all candidates. */
+  /** The candidates' role for messages; null for all candidates. */
   readonly role: string | null;
   readonly tasks: readonly string[];
-  /** The base's scores; higher is better. */
+  /** Scores of the base; higher is better. */
   readonly base: Readonly<Record<string, number>> | undefined;
   /** True for tasks whose metric is better when lower; their scores are negated. */
   readonly isTurned: (task: string) => boolean;
   readonly declared?: Declared;
-  /** Tasks that judge the merges. Unless they are named, others choose if there are any. */
+  /** Tasks that judge the merges. Unless named, they do not choose if others can. */
   readonly reported?: ReadonlySet<string>;
 }
 
 export interface TaskWishes {
-  /** Weights above 0; other tasks are not in the score. */
+  /** Positive weights; other tasks are not in the score. */
   readonly weights: Readonly<Record<string, number>>;
   /** Minimum scores; higher is better. */
   readonly atLeast: Readonly<Record<string, number>>;
@@ -46,8 +43,8 @@ export const invalidSelection = (reason: string, remedy: string): LayerloomError
 /**
  * Converts wishes to tasks.
  *
- * @throws SELECTION_INVALID for an unknown name; a weight that is negative or not a number; a bound that is
- *   not a number or refers to a missing score of the base
+ * @throws SELECTION_INVALID for an unknown name; a negative or NaN weight; a NaN bound, or one relative to a
+ * missing score of the base
  */
 export const wishesOf = (
   { tasks, weights = {}, atLeast = {} }: SelectionWishes,

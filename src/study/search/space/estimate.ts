@@ -4,12 +4,12 @@ import type { Outcomes } from './outcomes.js';
 import { distanceOf, type SearchSpace } from './space.js';
 
 /**
- * Candidate standard deviations of scores over configurations, relative to that of one problem's outcomes.
- * With a third of the answers right they are 0.6, 1.4, 2.8 and 5.7 points.
+ * Candidate standard deviations of scores over configurations, relative to that of one problem's outcomes. If
+ * a third of answers are right, these are 0.6, 1.4, 2.8 and 5.7 points.
  */
 const spreads = [0.0125, 0.03, 0.06, 0.12] as const;
 
-/** Correlations of neighbours' scores. */
+/** Candidate correlations of neighbours' scores. */
 const correlations = [0.2, 0.5, 0.8] as const;
 
 export type Estimator = (outcomes: Outcomes) => number[];
@@ -17,9 +17,9 @@ export type Estimator = (outcomes: Outcomes) => number[];
 /**
  * Returns an estimator by kriging (Gaussian process regression). Scores are a common level plus normal
  * deviations, whose correlation falls with the number of steps between configurations. So good neighbours
- * raise an estimate, and less if it rests on many problems. Each block of rows has its own level, so problems
- * that are hard for all do not count. The result averages over candidate spreads and correlations, weighted
- * by likelihood.
+ * raise an estimate, less so if it already rests on many problems. Each block of rows has its own level, so
+ * problems that are hard for all do not count. The result averages over candidate spreads and correlations,
+ * weighted by likelihood.
  *
  * Estimates are relative to the common level, and zero without outcomes.
  */
@@ -65,10 +65,10 @@ export const estimatorOf = (space: SearchSpace): Estimator => {
 
 const lowerOf = (matrix: Matrix): Matrix => new CholeskyDecomposition(matrix).lowerTriangularMatrix;
 
-/** Removes rounding errors of symmetric products. */
+/** Removes rounding errors from symmetric products. */
 const symmetric = (matrix: Matrix): Matrix => Matrix.add(matrix, matrix.transpose()).div(2);
 
-/** Rows, and the configurations with outcomes on all of them. */
+/** Rows, and configurations with outcomes on all of them. */
 interface CovarianceBlock {
   readonly points: readonly number[];
   readonly from: number;
@@ -84,7 +84,7 @@ const blocksOf = (outcomes: Outcomes, count: number): CovarianceBlock[] =>
     return points.length > 1 ? [{ points, from: itemAt(outcomes.borders, index - 1), to }] : [];
   });
 
-/** The outcomes as a normal likelihood of the scores, with precision · mean = weighted. */
+/** Outcomes as a normal likelihood of the scores, with precision · mean = weighted. */
 interface Information {
   readonly precision: Matrix;
   readonly weighted: Matrix;
@@ -97,7 +97,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
   const blocks = blocksOf(outcomes, count).map((block) => ({ ...block, ...twoWay(outcomes, block) }));
   const sum = (of: (block: (typeof blocks)[number]) => number) =>
     blocks.reduce((total, block) => total + of(block), 0);
-  // Outcomes that never vary carry no information, so any deviation serves.
+  // Constant outcomes carry no information, so any deviation will do.
   const within =
     sum((block) => block.within) /
       Math.max(
@@ -105,7 +105,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
         sum((block) => block.outcomes),
       ) || 1;
   const freedom = sum(({ points, from, to }) => (points.length - 1) * (to - from - 1));
-  // The floor prevents certainty about configurations that agreed on every problem so far.
+  // A floor prevents certainty about configurations that have agreed on every problem so far.
   const residual = Math.max(freedom > 0 ? sum((block) => block.residual) / freedom : within, within / 200);
   for (const { points, from, to, means } of blocks) {
     const weight = (to - from) / residual;
@@ -119,7 +119,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
   return { precision, weighted, deviation: Math.sqrt(within) };
 };
 
-/** Sums of squares of a two-way analysis of variance: configurations × problems. */
+/** Sums of squares in a two-way analysis of variance, configurations × problems. */
 const twoWay = (outcomes: Outcomes, { points, from, to }: CovarianceBlock) => {
   const rows = points.map((point) => outcomes.of(point).slice(from, to));
   const means = rows.map((row) => row.reduce((sum, value) => sum + value, 0) / row.length);

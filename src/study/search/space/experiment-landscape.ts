@@ -9,10 +9,10 @@ import { aggregateOf, isHigherBetter } from '../../scores/reading/metrics.js';
 import type { ExperimentPoint } from './experiment-space.js';
 import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
 
-/** Returns the reasons for merges that failed. */
+/** Makes merges and returns why some failed. */
 export type Merger = (merges: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
-/** Scores merges by name on rows of a task, as far as possible. */
+/** Scores merges by name on rows of a task. Merges that cannot be scored are skipped. */
 export type Scorer = (
   merges: readonly string[],
   rows: Rows,
@@ -21,17 +21,17 @@ export type Scorer = (
 export interface ExperimentLandscapeOptions {
   readonly merge: Merger;
   readonly score: Scorer;
-  /** `metric,filter`; undefined for the task's headline metric. */
+  /** `metric,filter`; undefined for the headline metric. */
   readonly metric: string | undefined;
-  /** Row of the task at which the landscape's rows begin. Default: 0. */
+  /** The task's row at which the landscape begins; default 0. */
   readonly firstRow?: number | undefined;
-  /** Called once for each configuration. */
+  /** Called once per failed configuration. */
   readonly onFailure: (point: ExperimentPoint, reason: string) => void;
 }
 
 /**
- * A configuration's outcome on a problem is the mean over its pairs, by which the paper judges. Merges are
- * made when first needed.
+ * A configuration's outcome on a problem is the mean over its pairs, as in the paper. Makes merges when first
+ * needed.
  */
 export class ExperimentLandscape implements Landscape {
   readonly cost: number;
@@ -46,7 +46,7 @@ export class ExperimentLandscape implements Landscape {
     this.cost = itemAt(points, 0).merges.length;
   }
 
-  /** The metric of the search; undefined before the first result. */
+  /** The search's metric; undefined before the first result. */
   get metric(): string | undefined {
     return this.#metric;
   }
@@ -126,7 +126,7 @@ export class ExperimentLandscape implements Landscape {
         reason,
         remedy: `a search compares problem by problem: choose another metric with ${optionName('metric')}`,
       });
-    // Results of all models are in row order.
+    // Results of all models are ordered by row.
     const scores = results.map(({ problems }) =>
       [...problems].sort((a, b) => a.id - b.id).map((problem) => propertyAt(problem.scores, metric)),
     );
@@ -142,5 +142,5 @@ export class ExperimentLandscape implements Landscape {
   }
 }
 
-/** A problem's score per unit of weight; for a perplexity, the log-likelihood per word or byte. */
+/** A problem's score per unit of weight; for perplexities, log-likelihood per word or byte. */
 const ratioOf = (score: ProblemScore): number => (typeof score === 'number' ? score : score[0] / score[1]);

@@ -8,7 +8,7 @@ import type { Coordinate, Group, SearchPoint } from './space.js';
 export interface ExperimentPoint extends SearchPoint {
   readonly method: string;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** A merge of each pair; all configurations have the same order of pairs. */
+  /** A merge per pair; pairs have the same order in all configurations. */
   readonly merges: readonly ExperimentMerge[];
 }
 
@@ -33,7 +33,7 @@ export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
   `${task ?? ''}+${languageExpert ?? ''}`;
 
 /**
- * Returns an experiment's search space; a configuration of two entries has its name in the larger one.
+ * Returns an experiment's search space. A configuration in two entries has its name in the larger one.
  *
  * @param standard the default's name; otherwise the entry `default`, else the first configuration
  * @throws SEARCH_INVALID for an unknown default, or without merges
@@ -103,7 +103,7 @@ const keyOf = ({ method, configuration, merges }: Draft): string =>
     merges.map(pairOf),
   ]);
 
-/** Returns distinct configurations, each from the entry with the most. */
+/** Returns distinct configurations, each from the largest entry that has it. */
 const distinctOf = (drafts: readonly Draft[]): Draft[] => {
   const sizes = new Map([...groupBy(drafts, ({ entry }) => entry)].map(([entry, of]) => [entry, of.length]));
   return [...groupBy(drafts, keyOf).values()].map((of) =>
@@ -124,8 +124,8 @@ const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
 /**
- * Returns coordinates; parameters that vary together, as bottom and top under `layers`, are represented by
- * the first.
+ * Returns coordinates. Of parameters that vary together, like bottom and top in `layers`, only the first is
+ * one.
  */
 const coordinatesOf = (drafts: readonly Draft[]): Coordinate[] => {
   const names = [...new Set(drafts.flatMap((draft) => Object.keys(parametersOf(draft))))];

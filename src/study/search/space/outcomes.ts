@@ -3,11 +3,14 @@ import { itemAt } from '../../../core/base/errors/lookup.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import type { Landscape, Rows } from './landscape.js';
 
-/** Outcomes of configurations, each on the first rows up to its own limit, so that any two can be compared. */
+/**
+ * Outcomes of configurations, each on the first rows up to a limit of its own, so that any two can be
+ * compared.
+ */
 export class Outcomes {
   readonly #landscape: Landscape;
   readonly #of: (number[] | null)[];
-  /** Rows at which a limit has ended. Blocks end there too, so that results of earlier runs are found. */
+  /** Rows where a limit ended. Blocks end there too, so that results of earlier runs match. */
   readonly #borders: number[] = [0];
   #spent = 0;
 

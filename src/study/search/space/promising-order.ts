@@ -5,10 +5,10 @@ import type { Proposal } from '../../../core/measure/analysis/advice/proposal.js
 import { isByCounts } from '../../../core/methods/swaps/swap-counts.js';
 import type { ExperimentPoint } from './experiment-space.js';
 
-/** Share of an expert's change in each layer, by the expert's name. */
+/** Share of an expert's change in each layer, by expert. */
 export type LayerShares = Readonly<Record<string, readonly number[]>>;
 
-/** Numbers of layers that an analysis proposes for pairs of experts. */
+/** Numbers of layers that an analysis proposes for pairs. */
 export type ProposedLayers = readonly Pick<Proposal, 'task' | 'language' | 'bottom' | 'top'>[];
 
 export interface Analysed {
@@ -17,8 +17,8 @@ export interface Analysed {
 }
 
 /**
- * Orders configurations: first the swaps that an analysis proposes, those for the most pairs first; then
- * swaps by the share of the experts' changes that they keep (paper §3.2), averaged over both experts and over
+ * Orders configurations. Swaps that an analysis proposes come first, by number of pairs. Other swaps follow,
+ * by the share of the experts' changes that they keep (paper §3.2), averaged over both experts and over
  * pairs. Other methods, soups, and configurations with more layers than the models have come last.
  */
 export const orderByAnalysis = (
@@ -32,7 +32,7 @@ export const orderByAnalysis = (
     .sort((a, b) => itemAt(proposed, b) - itemAt(proposed, a) || (kept[b] ?? -1) - (kept[a] ?? -1));
 };
 
-/** Returns the pairs for which the analysis proposes exactly these layers, without transition. */
+/** Returns the pairs for which the analysis proposes exactly these layers, without transitions. */
 export const pairsProposing = (
   { method, configuration, merges }: Pick<ExperimentPoint, 'method' | 'configuration' | 'merges'>,
   proposals: ProposedLayers,
@@ -47,7 +47,7 @@ export const pairsProposing = (
   ).length;
 };
 
-/** Orders configurations at random after the default. The same seed gives the same order. */
+/** Orders configurations at random, after the default. Equal seeds give equal orders. */
 export const orderBySeed = (count: number, standard: number, seed: number): number[] => {
   const random = xoroshiro128plus(seed);
   const others = Array.from({ length: count }, (_, point) => point).filter((point) => point !== standard);
@@ -97,7 +97,7 @@ const keptOfPair = (
   }, 0);
 };
 
-/** Returns the language expert's share in averages; 0.5 for magnitude weights, which are nearly equal. */
+/** Returns the language expert's weight in averages; 0.5 for magnitude weights, which are nearly equal. */
 const languageWeight = (weights: unknown): number => {
   if (!Array.isArray(weights)) return 0.5;
   const [ofTask, ofLanguage] = weights.map(Number) as [number, number];

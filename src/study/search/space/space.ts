@@ -5,41 +5,37 @@ import { optionName } from '../../../core/base/errors/option-name.js';
 export interface Coordinate {
   readonly name: string;
   readonly values: readonly string[];
-  /**
-   * True for numbers, whose neighbours are one value apart. All values of an unordered coordinate are
-   * neighbours.
-   */
+  /** True for numbers: only adjacent values are neighbours. In unordered coordinates all values are. */
   readonly isOrdered: boolean;
 }
 
-/** An entry of the experiment: all vary the same parameters. */
+/** An entry of the experiment, whose configurations vary the same parameters. */
 export interface Group {
   readonly name: string;
   readonly coordinates: readonly Coordinate[];
 }
 
-/** An index into the values of each coordinate of the group. */
+/** Indices into the values of the group's coordinates. */
 export interface SearchPoint {
   readonly name: string;
   readonly group: number;
   readonly at: readonly number[];
 }
 
-/** A search space, whose points are referred to by index. */
 export interface SearchSpace {
   readonly groups: readonly Group[];
   readonly points: readonly SearchPoint[];
-  /** The configuration that the choice is compared with. */
+  /** The configuration to compare the choice with. */
   readonly default: number;
-  /** Every point once, the most promising first. */
+  /** Every point once, most promising first. */
   readonly order: readonly number[];
 }
 
-/** Limit on points, because estimates take cubic time. */
+/** Most points; estimates take cubic time. */
 export const mostPoints = 1000;
 
 /**
- * Returns the difference of positions in ordered coordinates, plus 1 for each unordered coordinate that
+ * Returns the distance: differences of positions in ordered coordinates, plus 1 for each unordered one that
  * differs. Infinite between groups.
  */
 export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoint): number => {

@@ -5,55 +5,55 @@ import type { HeldOutComparison, Rows } from './landscape.js';
 export interface Candidate {
   readonly name: string;
   readonly problems: number;
-  /** Mean outcome; null if it could not be scored. */
+  /** Mean outcome; null if not scored. */
   readonly mean: number | null;
-  /** Estimated score, relative to the mean level; null if it could not be scored. */
+  /** Estimated score relative to the mean level; null if not scored. */
   readonly estimate: number | null;
 }
 
-/** A step of a search: configurations scored up to the same row, and those that go on. */
+/** A step: configurations scored up to the same row, and those that go on. */
 export interface SearchStep {
   /** `rung 2` */
   readonly title: string;
-  /** The harness's limit: the row after the last one. */
+  /** The harness's limit: the row after the last. */
   readonly limit: number;
-  /** Candidates in falling order of estimates. */
+  /** Candidates, best estimate first. */
   readonly candidates: readonly Candidate[];
-  /** Names of the candidates that go on to the next step. */
+  /** Candidates that go on to the next step. */
   readonly kept: readonly string[];
-  /** Problem-evaluations by the end of the step. */
+  /** Problem-evaluations so far. */
   readonly spent: number;
 }
 
-/** The method of a search: always successive halving. */
+/** A search's method; always successive halving. */
 export type Strategy = 'halving';
 
-/** The path of a search, as in `search.json`. */
+/** A search's path, as in `search.json`. */
 export interface SearchTrace {
   readonly strategy: Strategy;
   readonly seed: number;
-  /** Problem-evaluations allowed and used, including the final comparison. */
+  /** Problem-evaluations allowed and used, with the final comparison. */
   readonly budget: number;
   readonly spent: number;
   /** Problem-evaluations of all configurations on all problems. */
   readonly grid: number;
   readonly configurations: number;
-  /** Rows by which configurations were chosen; the others were held out. */
+  /** Rows that chose configurations; others were held out. */
   readonly rows: Rows;
   readonly steps: readonly SearchStep[];
-  /** Names of the chosen configuration and of the one it is compared with. */
+  /** Names of the choice and of the default. */
   readonly choice: string;
   readonly default: string;
-  /** The choice against the default on held-out problems; null if the default was chosen. */
+  /** The choice compared with the default on held-out problems; null if they are the same. */
   readonly heldOut: HeldOutComparison | null;
-  /** The conclusion about the choice; null if the default was chosen. */
+  /** The conclusion about the choice; null if it is the default. */
   readonly conclusion: Conclusion | null;
-  /** True if the choice is better than the default on held-out problems at the 5 % level. */
+  /** True if the choice beats the default on held-out problems at the 5 % level. */
   readonly isGain: boolean;
-  /** The choice if it is better than the default, else the default. */
+  /** The choice if it beats the default, else the default. */
   readonly recommended: string;
-  /** Names of the configurations that could not be scored. */
+  /** Configurations that could not be scored. */
   readonly failed: readonly string[];
-  /** Names of configurations never scored: the budget did not cover them. */
+  /** Configurations that the budget did not cover. */
   readonly leftOut: readonly string[];
 }

@@ -13,28 +13,28 @@ import type { StoreClock } from './clock.js';
 import { keepBeating, stopBeating } from './heartbeat.js';
 
 /**
- * Age of a claim without a heartbeat that makes it dead if its process is unknown. It is many beats long,
- * because a thread may be busy for seconds, and NFS caches attributes for up to a minute.
+ * Age of the last heartbeat after which a claim is dead if its process is unknown. It is many beats, because
+ * a thread may be busy for seconds, and NFS caches attributes for up to a minute.
  */
 export const staleAfterMs = 120_000;
 
-/** Limit on attempts: a claim may vanish before it is read. */
+/** Most attempts: a claim may vanish before it is read. */
 const mostTurns = 100;
 
 export type ClaimState = 'live' | 'dead' | 'gone';
 
 export interface FoundClaim {
   readonly state: ClaimState;
-  /** The claim's text; undefined if its process is about to write it, died first, or found the disk full. */
+  /** The claim's text; undefined if its process is about to write it, has died, or found the disk full. */
   readonly claimant?: Claimant & { readonly token: string; readonly since: string };
 }
 
 /**
- * Examines a claim. A claim of a process on this host lives as long as the process, even a suspended one.
- * Other claims are dead once their heartbeat is older than `staleAfterMs` by the store's clock.
+ * Examines a claim. On this host it lives as long as its process, even a suspended one. Other claims are dead
+ * once their heartbeat is older than `staleAfterMs` by the store's clock.
  */
 export const examine = async (path: string, now: StoreClock): Promise<FoundClaim> => {
-  // Opening the file makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
+  // Opening the file makes NFS fetch the time of the last heartbeat (close-to-open consistency).
   const found = await withFile(path, 'r', async (file) => ({
     text: (await readOpenFile(path, file)).toString(),
     beat: (await file.stat()).mtimeMs,
@@ -47,13 +47,11 @@ export const examine = async (path: string, now: StoreClock): Promise<FoundClaim
   return { state: isDead ? 'dead' : 'live', ...(claimant === undefined ? {} : { claimant }) };
 };
 
-/**
- * Tokens of claims that this process released but could not remove. They are dead, though the process lives.
- */
+/** Tokens of released claims whose files could not be removed. They are dead, though the process lives. */
 const released = new Set<string>();
 
 const parse = (text: string): FoundClaim['claimant'] => {
-  // Without a claimant, only the claim's age counts.
+  // Without a claimant, only age counts.
   const value = jsonOrNone(text);
   const isWhole =
     isObject(value) &&
@@ -67,11 +65,11 @@ const parse = (text: string): FoundClaim['claimant'] => {
  * Acquires the claim at `path`, or returns undefined if another process holds it.
  *
  * O_EXCL lets exactly one process create a claim, on any file system. Removing a dead claim must not remove a
- * live successor, so only the holder of the claim `path.next` may remove it, after another look. A dead
- * `path.next` is taken over by the same rule.
+ * live successor. So only the holder of the claim `path.next` may remove it, after checking again; a dead
+ * `path.next` is replaced in the same way.
  *
- * A race remains: a silent process of another host may release its claim between that look and the removal.
- * Then a shard is published twice, with the same bytes. Claims only save work; correctness comes from atomic
+ * A race remains: a silent process on another host may release its claim between check and removal. Then a
+ * shard is published twice, with the same bytes. Claims only save work; correctness comes from atomic
  * renames.
  *
  * @param about further fields of the claim's text
@@ -132,8 +130,8 @@ const create = (path: string, text: string): Promise<boolean> =>
         closeSync(file);
       }
     } catch (error) {
-      // On a full disk (NFS may report it only on close) an empty claim is enough, so that `gc` can claim the
-      // shards that it removes. The heartbeat writes the text later.
+      // A full disk (NFS may report it only on close) leaves an empty claim, which is enough for `gc` to
+      // claim the shards that it removes. The heartbeat writes the text later.
       if (!isFull(error)) {
         await rm(path, { force: true });
         throw error;
@@ -153,11 +151,11 @@ const opened = (path: string): number | undefined => {
 
 const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 
-/** A claim that this process holds, with a heartbeat until release or loss. */
+/** A claim held by this process, with a heartbeat until it is released or lost. */
 export class ClaimFile {
   readonly path: string;
   readonly token: string;
-  /** The token of the dead claim that this one replaced. */
+  /** Token of the dead claim that this one replaced. */
   readonly former: string | undefined;
   readonly #text: string;
 
@@ -169,10 +167,10 @@ export class ClaimFile {
     keepBeating(this);
   }
 
-  /** Rewrites the claim in place, to update its time. @returns false if it is no longer ours */
+  /** Rewrites the claim in place to update its time. @returns false if the claim was lost */
   async beat(): Promise<boolean> {
     const isOurs = await withFile(this.path, constants.O_RDWR, async (file) => {
-      // Writes go to the file that was read, even if another file now has the name.
+      // Writes to the file that was read, even if the name now belongs to another.
       if (!this.#wrote((await readOpenFile(this.path, file)).toString())) return false;
       await file.write(this.#text, 0);
       return true;
@@ -181,8 +179,8 @@ export class ClaimFile {
   }
 
   /**
-   * Releases the claim, and never throws. A claim that cannot be removed is dead for this process, and for
-   * others once this process ends.
+   * Releases the claim; never throws. A claim that cannot be removed is dead for this process, and for others
+   * once this process ends.
    */
   async release(): Promise<void> {
     stopBeating(this);
@@ -193,7 +191,7 @@ export class ClaimFile {
     }
   }
 
-  /** True if a text is this claim's; a claim that was made on a full disk is empty. */
+  /** True if a text is this claim's; it is empty if the disk was full. */
   #wrote(text: string): boolean {
     return text === this.#text || text === '';
   }

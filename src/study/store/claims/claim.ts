@@ -22,14 +22,14 @@ export interface FinishedShard {
   readonly sha256?: string | undefined;
   /** The NaN or infinity, as in `StoredShard`. */
   readonly nonFinite?: NonFiniteValue | null | undefined;
-  /** Names of input models. */
+  /** Names of input models, for people. */
   readonly inputs?: readonly string[] | undefined;
 }
 
 /** The exclusive right to compute a shard. */
 export class Claim implements AsyncDisposable {
   readonly key: string;
-  /** Path that only this process uses. */
+  /** Path that only this process writes. */
   readonly partialPath: string;
   readonly #paths: StorePaths;
   readonly #file: ClaimFile;
@@ -44,10 +44,10 @@ export class Claim implements AsyncDisposable {
   /**
    * Publishes the shard: syncs the file, renames it into place, adds its record, and releases the claim. A
    * shard exists once it has a record, so a crash leaves it published or absent. If this claim went stale and
-   * another process published first, that shard stays, because it may be linked already. On failure the claim
-   * is still held.
+   * another process published first, its shard stays, because it may already be linked. On failure the claim
+   * remains held.
    *
-   * @param written the open descriptor of the writer, if any; delayed write errors may appear only there
+   * @param written the writer's open descriptor, if any; delayed write errors may appear only there
    * @returns undefined if another process took the claim over
    * @throws WRITE_FAILED
    */
@@ -73,8 +73,8 @@ export class Claim implements AsyncDisposable {
   }
 
   /**
-   * @returns the record with the file's stamp; undefined if the partial files are gone, after a takeover of
-   *   the claim
+   * @returns the record with the file's stamp; undefined if another process took over the claim and removed
+   * the partial files
    */
   async #putInPlace(
     unstamped: StoredShard,
@@ -86,7 +86,7 @@ export class Claim implements AsyncDisposable {
       const stamp = await this.#sync(unstamped.bytes, written);
       if (stamp === undefined) return undefined;
       const record = { ...unstamped, ...stamp };
-      // Steps that need disk space precede the rename, so that `release` can undo them.
+      // Steps that need disk space come before the rename, so that `release` can undo them.
       await makeDirectories(directory);
       await writeRecord(this.#paths, this.#file.token, record);
       await syncDirectory(this.#paths.shards);
@@ -118,14 +118,13 @@ export class Claim implements AsyncDisposable {
     }
   }
 
-  /** Removes the unpublished files and the claim. Repeatable. */
+  /** Removes unpublished files and the claim. May be called again. */
   async release(): Promise<void> {
     await rm(this.partialPath, { force: true }).catch(() => undefined);
     await rm(this.#paths.partialRecord(this.key, this.#file.token), { force: true }).catch(() => undefined);
     await this.#file.release();
   }
 
-  /** Gives the claim back. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

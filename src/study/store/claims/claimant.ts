@@ -9,14 +9,14 @@ import { isObject } from '../../../core/models/checkpoint/files/json.js';
 /** A process, identified among all hosts of the store. */
 export interface Claimant {
   readonly host: string;
-  /** Scope of process ids: a boot of a host, and a container. */
+  /** Scope of process ids: a boot of a host, or a container. */
   readonly place: string;
   readonly pid: number;
-  /** Start time in the system's format, because process ids are reused. */
+  /** Start time in the system's format; process ids are reused. */
   readonly started: string;
 }
 
-/** States of a claiming process. `unknown`: only the heartbeat can tell. */
+/** `unknown`: only the heartbeat can tell. */
 export type Life = 'alive' | 'dead' | 'unknown';
 
 const quietly = (read: () => string): string => {
@@ -48,8 +48,8 @@ export const ownClaimant = (): Promise<Claimant> => {
 };
 
 /**
- * Tells whether a claimant lives: `unknown` for a process elsewhere, or one whose start time this user cannot
- * see.
+ * Tells whether a claimant lives; `unknown` for a process elsewhere, or one whose start time is hidden from
+ * this user.
  */
 export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   if (claimant.place !== place) return 'unknown';
@@ -58,12 +58,12 @@ export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   return started === claimant.started ? 'alive' : 'dead';
 };
 
-/** Returns a process's start; undefined if it is absent or hidden, empty for a zombie. */
+/** Returns a process's start time; undefined if absent or hidden, empty for a zombie. */
 const startOf = process.platform === 'linux' ? startOnLinux : startElsewhere;
 
 /**
  * Reads fields 3 and 22 of proc_pid_stat(5): state, and start in clock ticks since boot. Field 2, the name,
- * may contain any text.
+ * may contain any characters.
  */
 async function startOnLinux(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
@@ -77,7 +77,7 @@ async function startElsewhere(pid: number): Promise<string | undefined> {
   return found?.stdout.trim() || undefined;
 }
 
-/** True if a process exists: any error but ESRCH means that it is another user's. */
+/** True if a process exists. Errors other than ESRCH mean that it belongs to another user. */
 const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);

@@ -2,12 +2,12 @@ import { constants } from 'node:fs';
 import { writing } from '../../../core/base/files/writing.js';
 import { withFile } from '../../../core/engine/output/durable.js';
 
-/** Milliseconds, by the clock that stamps the store's files. */
+/** Milliseconds by the clock that stamps the store's files. */
 export type StoreClock = () => Promise<number>;
 
 /**
  * Returns the store's time by writing to a file, because clocks of hosts and file servers may differ by
- * minutes. Uses write(2), since utimes(2) would send the host's time. Refuses links, which may lead anywhere.
+ * minutes. Uses write(2): utimes(2) would send the host's time. Refuses links, which may lead anywhere.
  */
 const touch = (path: string): Promise<number> =>
   writing(path, () =>
@@ -19,7 +19,7 @@ const touch = (path: string): Promise<number> =>
     }),
   );
 
-/** Returns a clock that reads the time once, on the first call. */
+/** Returns a clock that reads the time once, when first called. */
 export const clockAt = (path: string): StoreClock => {
   let now: Promise<number> | undefined;
   return () => {

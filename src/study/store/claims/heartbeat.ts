@@ -1,4 +1,4 @@
-/** Milliseconds between heartbeats: well below `staleAfterMs`. */
+/** Milliseconds between heartbeats, well below `staleAfterMs`. */
 const everyMs = 10_000;
 
 interface Beating {
@@ -10,7 +10,7 @@ const beating = new Set<Beating>();
 let timer: NodeJS.Timeout | undefined;
 let isBusy = false;
 
-/** Adds a claim to the heartbeat, a timer that all claims share and that does not keep the process alive. */
+/** Adds a claim to the heartbeat: one timer for all claims, which does not keep the process alive. */
 export const keepBeating = (claim: Beating): void => {
   beating.add(claim);
   timer ??= setInterval(beatAll, everyMs).unref();
@@ -24,11 +24,11 @@ export const stopBeating = (claim: Beating): void => {
 };
 
 const beatAll = async (): Promise<void> => {
-  // On a slow file system the last round may still run.
+  // On a slow file system the last round may still be running.
   if (isBusy) return;
   isBusy = true;
   for (const claim of [...beating]) {
-    // After an error, the next beat tries again.
+    // After an error, the next beat retries.
     const goesOn = !beating.has(claim) || (await claim.beat().catch(() => true));
     if (!goesOn) stopBeating(claim);
   }

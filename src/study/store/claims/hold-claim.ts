@@ -8,8 +8,8 @@ const [firstMs, lastMs] = [5, 500];
 /**
  * Runs work under a claim. Waits for a live holder; replaces a dead one.
  *
- * @param path of the claim's file
- * @param clock a file beside it, to tell a claim's age
+ * @param path of the claim
+ * @param clock a file beside it that gives its age
  * @throws WRITE_FAILED; INTERRUPTED while waiting
  */
 export const holdClaim = async <T>(

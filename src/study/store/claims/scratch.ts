@@ -10,16 +10,15 @@ import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 
 const memory = '/dev/shm';
 
-/** Prefix of directories, and the file in each that names its owner. */
 const [prefix, ownerName] = ['.layerloom-scratch-', 'owner.json'] as const;
 
-/** Matches a directory's name, whose random digits a caller may choose beforehand. */
+/** Matches a directory's name, whose random digits the caller may choose. */
 export const scratchName = /^\.layerloom-scratch-[0-9a-f]{32}$/;
 
-/** Age of a directory without an owner that shows that its process was killed. */
+/** Age after which a directory without an owner is from a killed process. */
 const ownerlessMs = 60_000;
 
-/** Returns `/dev/shm` if `bytes` are at most half of its free space. */
+/** Returns `/dev/shm` if `bytes` is at most half of its free space. */
 const inMemory = async (bytes: number): Promise<string | undefined> => {
   const found = await statfs(memory).catch(() => undefined);
   if (found === undefined) return undefined;
@@ -57,7 +56,6 @@ export class Scratch implements AsyncDisposable {
     return await writing(root, async () => {
       await checkSpace(root, root, bytes);
       await mkdir(directory, { mode: 0o700 });
-      // From here on we own the directory: mkdir failed if it already existed.
       const scratch = new Scratch(directory);
       await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant())).catch(
         async (cause: unknown) => {
@@ -75,8 +73,8 @@ export class Scratch implements AsyncDisposable {
 }
 
 /**
- * Removes what killed processes left in `root`. Skips links and other users' directories, because anyone may
- * write there.
+ * Removes leftovers of killed processes in `root`. Skips links and other users' directories, because anyone
+ * may write there.
  */
 const removeLeft = async (root: string): Promise<void> => {
   for (const name of await readdir(root).catch(() => [])) {

@@ -8,8 +8,8 @@ import { clockAt } from './clock.js';
 const [firstMs, lastMs] = [10, 2000];
 
 /**
- * Waits until one of the shards exists or can be claimed. Polls at growing intervals: a shared file system
- * does not notify hosts of each other's changes.
+ * Waits until a shard exists or can be claimed. Polls at growing intervals, because a shared file system does
+ * not notify hosts of each other's changes.
  *
  * @throws INTERRUPTED
  */
@@ -29,7 +29,6 @@ export const waitForAny = async (
     );
     const found = keys.filter((_, index) => settled[index]);
     if (found.length > 0 || keys.length === 0) return found;
-    // An abort ends the pause; the next round throws.
     await setTimeout(pause, undefined, { signal }).catch(() => undefined);
   }
 };

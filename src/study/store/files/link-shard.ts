@@ -5,18 +5,18 @@ import { isAbsent } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { readEntry, wholeOf } from './record.js';
 
-/** A shard of the store that was linked to an output. */
+/** A shard linked to an output. */
 export interface LinkedShard {
-  /** The link made: `copy` if the shard's file cannot have more hard links. */
+  /** The link made; `copy` if the file cannot have more hard links. */
   readonly link: Link;
-  /** SHA-256 from the shard's record, if it has one. */
+  /** SHA-256 from the shard's record, if present. */
   readonly sha256?: string;
   readonly warnings: readonly string[];
 }
 
 /**
- * Links a shard, replacing a file at `target`. A hard link is the store's read-only file itself. At the file
- * system's limit of hard links (65,000 on ext4), copies the shard with a warning, as a reflink if possible.
+ * Links a shard, replacing a file at `target`. A hard link shares the store's read-only file. At the file
+ * system's limit of hard links (65,000 on ext4), warns and copies the shard, as a reflink if possible.
  *
  * @throws LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed the shard meanwhile
  */

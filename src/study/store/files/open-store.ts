@@ -12,7 +12,7 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { absent } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 
-/** Version of the layout in paths.ts. Newer ones are refused. */
+/** Version of the layout in paths.ts; newer ones are refused. */
 const format = 1;
 
 /**
@@ -43,7 +43,7 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
     throw refused(
       `is a store of format ${found}, and this layerloom (${version}) knows ${format}; use a newer one`,
     );
-  // A linked folder would let `gc` remove files outside the store.
+  // Refuses linked folders, through which `gc` would remove files outside the store.
   for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments]) {
     const reason = linkBelow(root, folder);
     if (reason !== undefined) throw refused(reason);
@@ -59,12 +59,12 @@ const formatOf = async ({ marker }: StorePaths): Promise<number | 'unreadable' |
   return Number.isSafeInteger(found) && (found as number) > 0 ? (found as number) : 'unreadable';
 };
 
-/** Prepares a directory for a store; several processes may do so at once. */
+/** Prepares a directory for a store. Several processes may do so at once. */
 const prepare = async (directory: string): Promise<void> => {
   await makeDirectories(directory);
   const paths = pathsOf(directory);
   const names = await readdir(directory);
-  // A temporary marker belongs to another process that is creating the same store.
+  // A temporary marker belongs to another process creating the same store.
   const others = names.filter((name) => !name.startsWith(markerName));
   if (!names.includes(markerName)) {
     if (others.length > 0)
@@ -74,8 +74,7 @@ const prepare = async (directory: string): Promise<void> => {
       });
     const marker = `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`;
     await replaceFile(paths.marker, marker).catch(async (error: unknown) => {
-      // Our temporary marker is gone: while this process was suspended, another made the store and cleaned
-      // up.
+      // While this process was suspended, another one made the store and removed our temporary marker.
       if (codeOf(error) !== 'ENOENT' || (await formatOf(paths)) === undefined) throw error;
     });
     await syncDirectory(directory);
@@ -83,6 +82,6 @@ const prepare = async (directory: string): Promise<void> => {
   if ((await formatOf(paths)) !== format) return;
   for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments])
     await mkdir(folder, { recursive: true });
-  // Overwriting one byte needs no space if the disk is full later.
+  // Overwriting one byte works even if the disk is full later.
   if (!names.includes('clock')) await writeFile(paths.clock, '.');
 };

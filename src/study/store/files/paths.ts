@@ -11,8 +11,7 @@ const { extension } = writer;
  *
  * - `layerloom-store.json`: marks a store and has the layout's version
  * - `shards/ab/KEY.safetensors`: a complete, read-only shard; without its record `KEY.json` it does not exist
- * - `claims/KEY`: held by the process that computes a shard; `KEY.next` is held while a dead claim is
- *   replaced
+ * - `claims/KEY`: held by the process that computes a shard; `KEY.next` is held while replacing a dead claim
  * - `partial/`: shards and records being written, and shards being removed
  * - `experiments/`: registrations, for links that the file system does not count
  * - `clock`: written to read the file system's time
@@ -39,8 +38,7 @@ export const pathsOf = (root: string) => {
     removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
     removedRecord: (key: string, token: string) => partial(key, token, '.removed.json'),
     /**
-     * Path of a registration. The name includes the host, because a path may be another directory on another
-     * host.
+     * Path of a registration. The name includes the host, because a path may mean another directory there.
      */
     experiment: (host: string, directory: string) =>
       join(
@@ -65,7 +63,7 @@ const partialName = new RegExp(
   `^(?<key>[0-9a-f]{16,128})[.](?<token>[0-9a-f-]{36})(?<removed>[.]removed)?${ends}`,
 );
 
-/** Returns the key in a shard's file name; undefined for names of other files. */
+/** Returns the key in a shard's file name; undefined for other files. */
 export const keyInName = (name: string): string | undefined => {
   const key = shardName.exec(name)?.groups?.['key'];
   return key !== undefined && isKey(key) ? key : undefined;

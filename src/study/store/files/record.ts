@@ -14,26 +14,25 @@ import { keyInName, type StorePaths } from './paths.js';
 export interface StoredShard {
   readonly key: string;
   readonly bytes: number;
-  /** SHA-256 in hexadecimal. If absent, the first verification adds it. */
+  /** SHA-256 in hexadecimal; if absent, the first verification adds it. */
   readonly sha256?: string;
-  /** Time of publishing (ISO 8601); `layerloom` is the version that published. */
+  /** Time of publishing (ISO 8601), and the publishing version. */
   readonly written: string;
   readonly layerloom: string;
   /**
-   * The first NaN or infinity in the shard's inputs or values; null if all are finite; absent in records of
+   * First NaN or infinity in the shard's inputs or values; null if all are finite; absent in records of
    * earlier versions.
    */
   readonly nonFinite?: NonFiniteValue | null;
-  /** Names of input models, for people. */
   readonly inputs: readonly string[];
-  /** The file's mtime (ns) and inode, in decimal. If they changed, the bytes are verified before use. */
+  /** The file's mtime (ns) and inode, in decimal. If they change, the bytes are verified before use. */
   readonly mtimeNs?: string;
   readonly inode?: string;
-  /** Time at which damage was found. A damaged shard counts as absent. */
+  /** Time when damage was found. A damaged shard counts as absent. */
   readonly damaged?: string;
 }
 
-/** Reads a record; undefined if it is absent or invalid. */
+/** Reads a record; undefined if absent or invalid. */
 export const readRecord = async (paths: StorePaths, key: string): Promise<StoredShard | undefined> => {
   const text = (await readSmallFile(paths.record(key)).catch(absent))?.toString();
   const value = jsonOrNone(text ?? '');
@@ -59,7 +58,6 @@ const isNonFiniteValue = (value: unknown): value is NonFiniteValue =>
   Array.isArray(value['index']) &&
   value['index'].every(Number.isSafeInteger);
 
-/** @param token of the claim on the shard */
 export const writeRecord = (paths: StorePaths, token: string, record: StoredShard): Promise<void> =>
   writing(paths.record(record.key), () =>
     writeDurably(paths.partialRecord(record.key, token), `${JSON.stringify(record, null, 2)}\n`),
@@ -72,7 +70,7 @@ export const moved = (from: string, to: string): Promise<boolean> =>
     (error: unknown) => absent(error) ?? false,
   );
 
-/** @returns false if the record is missing, because another process took the claim over */
+/** @returns false if another process took over the claim and the record is gone */
 export const placeRecord = (paths: StorePaths, token: string, key: string): Promise<boolean> =>
   writing(paths.record(key), async () => {
     if (!(await moved(paths.partialRecord(key, token), paths.record(key)))) return false;
@@ -80,7 +78,7 @@ export const placeRecord = (paths: StorePaths, token: string, key: string): Prom
     return true;
   });
 
-/** A shard's record and file, as far as they exist: a process may have died between writing record and file. */
+/** A shard's record and file, as far as they exist: a process may have died between writing them. */
 export interface StoreEntry {
   readonly key: string;
   readonly record: StoredShard | undefined;
@@ -92,7 +90,7 @@ interface FoundFile extends Stamp {
   readonly names: number;
 }
 
-/** A mark that changes when the file is written or replaced. */
+/** Changes when the file is written or replaced. */
 type Stamp = Required<Pick<StoredShard, 'mtimeNs' | 'inode'>>;
 
 export const stampOf = ({ mtimeNs, ino }: BigIntStats): Stamp => ({
@@ -112,21 +110,24 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEn
   };
 };
 
-/** Returns the record of a shard that is complete, undamaged, and unchanged since it was published. */
+/** Returns the record of a shard that is complete, undamaged and unchanged since publishing. */
 export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
-/** True if the size is right but the stamp is not: written through a hard link, or copied with the store. */
+/**
+ * True if the size is right but the stamp is not: the file was written through a hard link, or copied with
+ * the store.
+ */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
-/** Returns the record, unless the size is wrong or damage is known. The bytes may be in doubt. */
+/** Returns the record unless the size is wrong or damage is known. The bytes may need verification. */
 export const sizedOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) ? entry.record : undefined;
 
 const hasItsSize = ({ record, file }: StoreEntry): boolean =>
   record !== undefined && record.damaged === undefined && file?.bytes === record.bytes;
 
-/** True if a file has the recorded time and inode; records of earlier versions have neither. */
+/** True if a file has the recorded time and inode, which records of earlier versions lack. */
 const isUntouched = ({ record, file }: StoreEntry): boolean =>
   (record?.mtimeNs === undefined || record.mtimeNs === file?.mtimeNs) &&
   (record?.inode === undefined || record.inode === file?.inode);

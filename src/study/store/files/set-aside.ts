@@ -6,12 +6,12 @@ import { makeDirectories, syncDirectory } from '../../../core/engine/output/dura
 import { absent } from './failures.js';
 import type { StorePaths } from './paths.js';
 
-// Removes an unneeded shard under a claim, while others look up and link shards. Renames it first, so that
+// Removes an unneeded shard under a claim, while others look up and link shards. Renames it first so that
 // nobody finds it, and restores it if it was linked just before.
 
 /**
- * Sets shards aside; call under their claims. Records are renamed and synced first, so that a power cut
- * leaves no record without a shard.
+ * Sets shards aside, under their claims. Renames and syncs records first, so that a power cut leaves no
+ * record without a shard.
  */
 export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {
   const each = async (work: (key: string, token: string) => Promise<void>) => {
@@ -31,11 +31,11 @@ export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, st
   });
 };
 
-/** Returns the number of names of a file set aside; 0 if it does not exist. */
+/** Returns the link count of a file set aside; 0 if it does not exist. */
 export const namesAside = async (paths: StorePaths, key: string, token: string): Promise<number> =>
   (await stat(paths.removedShard(key, token)).catch(absent))?.nlink ?? 0;
 
-/** Restores a shard, unless it has been computed again. Without its file, the record is not restored. */
+/** Restores a shard, unless it was recomputed. Without the file, does not restore the record. */
 export const putBack = async (paths: StorePaths, key: string, token: string): Promise<void> => {
   const isThere = async (path: string) => (await stat(path).catch(absent)) !== undefined;
   await writing(paths.shard(key), async () => {

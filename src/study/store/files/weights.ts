@@ -19,7 +19,7 @@ export interface KeyedShard {
 }
 
 /**
- * Returns the keys of a merge's shards; undefined unless `directory` has a complete merge of a batch.
+ * Returns the shard keys of a merge; undefined unless `directory` has a complete merge of a batch.
  *
  * @throws READ_FAILED
  */
@@ -44,14 +44,14 @@ export const weightsOfMerge = async (directory: string): Promise<string | undefi
 /**
  * Hashes the identities of a model's files.
  *
- * @param identitiesOf default: their present identities
+ * @param identitiesOf default: present identities
  * @throws the codes of `openModel` and of `identitiesOf`
  */
 export const weightsOfModel = async (model: string, identitiesOf = ownIdentities): Promise<string> => {
   const { files, adapted } = await openModel(model);
   const hash = createHash('sha256').update('files\n');
   for (const identity of await identitiesOf(files)) hash.update(`${identity}\n`);
-  // An adapter's configuration counts, because it has the scales.
+  // An adapter's configuration counts, because it has scales.
   if (adapted !== undefined) hash.update(`adapter ${adapted.config}\n`);
   return hash.digest('hex');
 };

@@ -7,13 +7,13 @@ import { nearest } from '../../../core/base/nearest.js';
 import { splitName } from '../../../core/models/address/name.js';
 import { type DataSet, kindOf, type PresetWithData } from './preset.js';
 
-/** A data set of a mix; `path` replaces the hub. */
+/** A data set in a mix; `path` replaces the hub. */
 export interface MixedSet extends DataSet {
   readonly path?: string;
   readonly ratio: number;
 }
 
-/** A user's file, and its share of the mix. */
+/** A user's file with its share of the mix. */
 export interface MixedFile {
   readonly path: string;
   readonly ratio: number;
@@ -24,7 +24,6 @@ export interface MixPart {
   readonly samples: number;
   /** Public data sets; undefined if the user's files replace them. */
   readonly sets?: readonly MixedSet[];
-  /** The user's files that replace public data sets. */
   readonly files?: readonly MixedFile[];
 }
 
@@ -34,14 +33,14 @@ export interface DataMix {
 
 const kinds = ['math', 'language'] as const;
 
-/** A file of `--data`, with the data set or kind that it replaces. */
+/** A file in `--data`, with the data set or kind that it replaces. */
 interface GivenFile {
   readonly name?: string;
   readonly path: string;
 }
 
 /**
- * Returns the data of a preset: its data sets, or the files that replace them.
+ * Returns a preset's data sets, or the files that replace them.
  *
  * @throws USAGE for a file that replaces nothing, or if the unnamed data set has no file
  */
@@ -115,7 +114,7 @@ const checkUnnamed = (parts: readonly MixPart[]): void => {
 const stemOf = (path: string): string => parse(path).name;
 
 /**
- * Applies the ratios of `NAME:RATIO+NAME:RATIO` to `math` and `language` if all names are kinds, otherwise to
+ * Applies the ratios `NAME:RATIO+NAME:RATIO`, to `math` and `language` if all names are kinds, otherwise to
  * data sets and files.
  */
 const mixedBy = (mix: string, parts: readonly MixPart[]): MixPart[] => {
@@ -174,7 +173,7 @@ export const filesOf = ({ parts }: DataMix): string[] =>
     ...sets.flatMap(({ path }) => (path === undefined ? [] : [path])),
   ]);
 
-/** The file that `prepare_data.py` writes for the trainer. */
+/** The file that `prepare_data.py` writes. */
 export const preparedFile = 'data/train.jsonl';
 
 export const preparedPart = ({ kind }: Pick<MixPart, 'kind'>): string => `data/${kind}.jsonl`;

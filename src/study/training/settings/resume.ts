@@ -7,13 +7,9 @@ const words: Readonly<Record<Trainer, (checkpoint: string) => string>> = {
   'llama-factory': (checkpoint) => `resume_from_checkpoint=${checkpoint}`,
 };
 
-/** Returns the argument that resumes a training; `checkpoint` is a shell word. */
 export const resumeWords = ({ trainer }: Pick<TrainingRun, 'trainer'>, checkpoint: string): string =>
   words[trainer](checkpoint);
 
-/**
- * True if a run can resume; false only if processes hold shards of the model that the trainer does not know
- * about.
- */
+/** True if a run can resume; false if processes hold model shards that the trainer does not know about. */
 export const canResume = ({ way, devices, lora }: Pick<TrainingRun, 'way' | 'devices' | 'lora'>): boolean =>
   !(way === 'simultaneous' && devices > 1 && lora === undefined);

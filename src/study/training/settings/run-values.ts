@@ -148,6 +148,6 @@ const checkedValues = (values: Readonly<Record<string, unknown>>): RunValues => 
   }
 };
 
-/** Names a value in a run's name; mixes are numbered, because their text is too long for a name. */
+/** Returns a value's text for run names. Mixes are numbered, because their text is too long. */
 const nameOf = (key: Key, value: number | string, index: number): string =>
   key === 'mix' ? `mix${index + 1}` : `${short[key]}${String(value).replace(/[^\w.-]/g, '')}`;

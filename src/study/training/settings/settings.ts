@@ -23,7 +23,6 @@ export const settingsText = (header: readonly string[], sections: readonly Secti
 const settingText = ([key, value, note]: Setting): string => {
   const lines = entryOf(key, value).split('\n');
   if (note === undefined) return lines.join('\n');
-  // The note of a list or mapping stands beside its key.
   return [`${lines[0]} # ${note}`, ...lines.slice(1)].join('\n');
 };
 
@@ -33,8 +32,8 @@ const entryOf = (key: string, value: unknown): string =>
     : stringify({ [key]: value }, { lineWidth: 0 }).trimEnd();
 
 /**
- * Formats a number for PyYAML, which reads an exponent without a point as text: `2e-8` is a string, `2.0e-8`
- * a number.
+ * Formats a number for PyYAML, which reads an exponent without a point as a string: `2e-8` is a string,
+ * `2.0e-8` a number.
  */
 export const numberText = (value: number): string => {
   if (value === 0 || Math.abs(value) >= 1e-4) return String(value);

@@ -11,27 +11,26 @@ import { kindOf, type Preset, type PresetWithData, type TrainingRow } from './pr
 import type { RunValues, SweptRun } from './run-values.js';
 import { type TrainingParameters, trainingSettings } from './training-settings.js';
 
-/** A partition, and the side that a run trains. Without a side both train, each on its own data. */
+/** A partition and the side that a run trains; without a side, both train, each on its own data. */
 export interface TrainedPart {
   readonly partition: Partition;
   readonly side?: Side;
 }
 
-/** A training with all values settled, from which configurations are written. */
+/** A training with all values decided, from which configurations are written. */
 export interface TrainingRun {
-  /** The preset's name; in a sweep followed by the values of the run: `math-1-lr1e-7-s2`. */
+  /** The preset's name; in a sweep with the run's values: `math-1-lr1e-7-s2`. */
   readonly name: string;
   readonly presetName: string;
   readonly preset: Preset;
   readonly trainer: Trainer;
   readonly base: string;
   readonly way: TrainingWay;
-  /** The trained parameters; absent if all train. */
+  /** Trained parameters; absent if all train. */
   readonly part?: TrainedPart;
   readonly partition?: Partition;
-  /** The row of Table 4 with this run's values, without LoRA's learning rate. */
+  /** Table 4's row with this run's values, without LoRA's learning rate. */
   readonly row: TrainingRow;
-  /** The run's values, in camel case. */
   readonly values: RunValues;
   readonly cpu: boolean;
   readonly learningRate: number;
@@ -43,12 +42,12 @@ export interface TrainingRun {
   readonly batchPerDevice: number;
   readonly steps: number;
   readonly stepsPerCheckpoint: number;
-  /** Optimiser steps in which WSD decays; absent for the linear schedule. */
+  /** Steps in which WSD decays; absent for the linear schedule. */
   readonly decaySteps?: number;
 }
 
 /**
- * Settles all values of a configuration.
+ * Derives all values of a configuration.
  *
  * @throws INVALID_PARAMETER, USAGE
  */
@@ -142,7 +141,7 @@ const rowOf = (row: TrainingRow, values: RunValues): TrainingRow => ({
   beta2: values.beta2 ?? row.beta2,
 });
 
-/** Returns the samples between checkpoints: the paper's number, or for the user's data a share of the run. */
+/** Returns samples between checkpoints: the paper's number, or a share of the run for the user's data. */
 const checkpointEveryOf = ({ isOwnRow }: Preset, all: number): number =>
   isOwnRow ? Math.ceil(all / choices.own.checkpoints) : choices.checkpointEvery;
 
@@ -212,5 +211,5 @@ const stepsOf = (
   return { steps, stepsPerCheckpoint: Math.min(steps, stepsPerCheckpoint) };
 };
 
-/** Multiplies a short decimal without the error of binary fractions. */
+/** Multiplies short decimals without binary rounding errors. */
 const scaled = (value: number, factor: number): number => Number((value * factor).toPrecision(12));

@@ -4,7 +4,7 @@ import { choices, trainers, trainingMethods, trainingWays } from './choices.js';
 
 const count = z.int().min(1);
 
-/** Parameters of a training. Preset and language are looked up in the paper's data. */
+/** Parameters of a training. Preset and language are keys into the paper's data. */
 export const trainingSettings = z.object({
   preset: setting(z.string(), {
     meaning: '`math-1` … `ben-3` (a row of Table 4), `joint`, `math-only`, `own-task` or `own-language`.',

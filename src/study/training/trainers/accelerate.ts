@@ -1,7 +1,7 @@
 import { settingsText } from '../settings/settings.js';
 import type { TrainingRun } from '../settings/training-run.js';
 
-/** Returns the configuration of `accelerate`, which shards the model over several devices. */
+/** Returns `accelerate`'s configuration, which shards the model over devices. */
 export const accelerateConfig = ({ devices, cpu }: TrainingRun): string =>
   settingsText(
     [

@@ -5,7 +5,7 @@ import { ours, type Setting } from '../settings/settings.js';
 import type { TrainingRun } from '../settings/training-run.js';
 
 /**
- * Optimiser and schedule as transformers' `TrainingArguments`, which TRL and LLaMA-Factory share.
+ * Optimiser and schedule as in transformers' `TrainingArguments`, for TRL and LLaMA-Factory.
  *
  * @param wsd further arguments of the WSD schedule
  */
@@ -42,7 +42,7 @@ export const scheduleOf = ({ row }: TrainingRun): string =>
 
 export const wsdOf = (decaySteps: number) => ({ num_decay_steps: decaySteps, decay_type: 'linear' });
 
-/** At least twenty losses are logged, to show whether they fall. */
+/** Logs at least twenty losses, to show whether they fall. */
 const loggingStepsOf = ({ steps }: TrainingRun): number => Math.max(1, Math.min(10, Math.floor(steps / 20)));
 
 export const checkpointSettings = (run: TrainingRun): Setting[] => [

@@ -10,7 +10,7 @@ import { checkpointSettings, optimiserSettings, seedSettings } from './transform
 
 export const partitionCopy = 'partition.json';
 
-/** Returns the program that trains a run: undefined for TRL's own command, else one of ours. */
+/** Returns the program that trains a run; undefined for TRL's own command. */
 export const trlProgram = ({
   way,
   part,
@@ -23,8 +23,8 @@ export const trlProgram = ({
       : undefined;
 
 /**
- * Returns the configuration for `trl sft --config` (TRL 1.16: ScriptArguments, SFTConfig, ModelConfig) or our
- * programs.
+ * Returns the configuration for `trl sft --config` (TRL 1.16: ScriptArguments, SFTConfig, ModelConfig) or for
+ * our programs.
  */
 export const trlConfig = (run: TrainingRun): string =>
   settingsText(headlineOf(run), [
@@ -51,7 +51,7 @@ const bothDataSettings = (run: TrainingRun): Setting[] => [
   ['max_length', run.row.sequenceLength, sourceOf(run, 'sequenceLength')],
 ];
 
-/** Modules that LoRA adapts. TRL reads a list of one as a regular expression for whole names. */
+/** Modules that LoRA adapts. TRL reads a list with one item as a regular expression for whole names. */
 const targetsOf = ({ part }: TrainingRun): Setting => {
   if (part?.side === undefined)
     return ['lora_target_modules', choices.lora.targets, ours('every linear module inside the layers')];

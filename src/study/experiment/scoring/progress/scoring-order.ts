@@ -36,7 +36,7 @@ export class ScoringOrder {
   }
 
   learn(models: readonly ModelToScore[]): Promise<void> {
-    // One at a time, so that lanes do not read the same contents twice.
+    // Runs one after another, so that lanes do not read the same contents twice.
     this.#learning = this.#learning.then(() => this.#learn(models));
     return this.#learning;
   }
