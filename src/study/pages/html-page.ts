@@ -4,18 +4,18 @@ import { h } from 'preact';
 import { shipped } from '../../core/base/files/shipped.js';
 import { render } from './render.js';
 
-/** Bundled scripts and styles, from `npm run build:ts`. */
+/** Bundled scripts and styles from `npm run build:ts`. */
 const assets = shipped('dist/study/pages/assets');
 
-/** The `meta` element by which layerloom recognises its own pages. */
+/** The `meta` element that identifies pages by layerloom. */
 export const generatorMeta = '<meta name="generator" content="layerloom">';
 
-/** Control characters that JSON keeps and HTML forbids, and line separators. */
+/** `<`, line separators, and control characters that JSON keeps and HTML forbids. */
 const unsafe = /[<\u007f-\u009f\u2028\u2029\ufffe\uffff]/g;
 
 /**
  * Encodes JSON for a script element. Escapes `<`, because `</script>` or `<!--` in a string would end the
- * element, and control characters that HTML forbids.
+ * element, and characters that HTML forbids.
  */
 export const embedJson = (value: unknown): string =>
   JSON.stringify(value).replace(
@@ -28,7 +28,7 @@ const assetOf = (name: string): Promise<string> => readFile(join(assets, name), 
 /**
  * Assembles a page without a script.
  *
- * @param refresh seconds until the browser reloads the page; undefined: never
+ * @param refresh seconds until the browser reloads it; undefined: never
  */
 export const stillPage = async ({
   title,
@@ -55,7 +55,7 @@ ${render(h('title', null, title))}
 `;
 
 /**
- * Assembles one HTML file that needs no network: the drawn page, its data as JSON, style and script.
+ * Assembles an HTML file that needs no network: the drawn page, its data as JSON, style and script.
  *
  * @param script name of the bundle in `dist/study/pages/assets`
  * @param body the drawn page, escaped by the renderer

@@ -1,4 +1,4 @@
-// For its effect: the renderer calls the hooks that preact's options name when it begins.
+// Imported for its effect: the renderer calls the hooks in preact's options.
 import 'preact/hooks';
 
 export { render } from 'preact-render-to-string';

@@ -12,7 +12,7 @@ export interface Base {
   readonly experiment: ScoredExperiment;
 }
 
-/** The name under which means over bases appear; no base may have this name. */
+/** Name for means over bases, which no base may have. */
 export const meanName = 'mean';
 
 interface Scored extends Base {
@@ -21,8 +21,7 @@ interface Scored extends Base {
 }
 
 /**
- * Returns the tables of several bases: each table once for each base, then their mean if all bases have the
- * table.
+ * Returns the tables of several bases: each table for each base, then the mean if all bases have it.
  *
  * @throws INVALID_PARAMETER for an unknown table
  */
@@ -126,13 +125,10 @@ const differentTasks = (bases: readonly Scored[]): Apart[] => {
   });
 };
 
-/** Columns and rows that are means over languages. A mean over bases needs equal languages in all. */
+/** Columns and rows with means over languages. For a mean over bases, their languages must be equal. */
 const overLanguages = /^(mean|all|.*\/all languages)(\/|$)/;
 
-/**
- * Returns the means over bases of the figures that all bases have; no means for tables of tests and of
- * models.
- */
+/** Returns means of the figures that all bases have; none for tables of tests and of models. */
 const meanTable = (
   tables: readonly ScoreTable[],
   bases: readonly Scored[],

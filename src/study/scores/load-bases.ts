@@ -21,11 +21,10 @@ interface Loaded {
 }
 
 /**
- * Reads experiments of several bases. Skips repeated and unreadable directories, with a warning.
+ * Reads experiments on several bases. Skips repeated and unreadable directories, with a warning.
  *
- * @param directories each DIR, or NAME=DIR for a name other than that of the experiment's base
- * @throws INVALID_PARAMETER for two bases with one name; as `loadScores` if no directory can
- * be read
+ * @param directories DIR, or NAME=DIR to replace the name of the base
+ * @throws INVALID_PARAMETER for two bases with one name; as `loadScores` if no directory can be read
  */
 export const loadBases = async (directories: readonly string[]): Promise<LoadedBases> => {
   const loaded = new Map<string, Loaded>();

@@ -17,7 +17,7 @@ export interface Stage<M extends BatchMerge> {
 }
 
 /**
- * Orders merges in stages, each of which reads an input byte once. Merges named by `first` come first. Then
+ * Orders merges in stages, each reading an input byte once. Merges named by `first` come first. Then
  * follow, by entry and language, merges of mostly copied layers and shared averages. All others, such as
  * soups, come together at the end.
  *

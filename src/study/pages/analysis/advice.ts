@@ -6,7 +6,7 @@ import type { Shares } from '../../../core/measure/analysis/shares.js';
 import type { Side } from '../../../core/methods/framework/part-names.js';
 import { groupsOfPairs, isNamedByRoles } from '../components/data/pair-groups.js';
 
-/** A share is even if it is within this fraction of an even spread over the layers. */
+/** A share counts as even within this fraction of an even spread over the layers. */
 const even = 0.1;
 
 const inSwap: Readonly<Record<Side, Readonly<Record<How, string>>>> = {
@@ -27,7 +27,7 @@ type How = 'less' | 'more' | 'same';
 interface Finding {
   readonly name: string;
   readonly role: Side | undefined;
-  /** True if no layer changed, or if no layers lie between the first and the last ones. */
+  /** `nothing`: no layer changed; `no others`: no layers lie between the first and the last ones. */
   readonly how: How | 'nothing' | 'no others';
   readonly share: number;
   readonly whole: Readonly<Record<'ends' | 'middle' | 'outside', number>>;
@@ -79,7 +79,7 @@ const sentenceOf = (
   ].join(' ');
 };
 
-/** Says which changes a swap keeps, without transitions and with averages outside the layers. */
+/** Says which changes a swap keeps: without transitions, and averaging outside the layers. */
 const ofWhole = (findings: readonly Finding[], role: Side): string => {
   const percentOf = (part: keyof Finding['whole']): string =>
     spanned(
@@ -103,7 +103,7 @@ const moduleFinding = (name: string, modules: Shares['modules']): ModuleFinding[
   return [{ name, how, attention, feedForward }];
 };
 
-/** Compares modules as Fig. 2 of the paper does. */
+/** Compares modules as the paper's Fig. 2 does. */
 const moduleSentence = (findings: readonly ModuleFinding[]): string => {
   const { how } = itemAt(findings, 0);
   const mavs = (kind: keyof NonNullable<Shares['modules']>) =>
@@ -182,8 +182,8 @@ const pairSentence = (
 };
 
 /**
- * Says where the experts changed their layers, which of this a layer swap keeps, and which pairs' changes
- * have a common direction. Experts and pairs with the same finding share a sentence.
+ * Says where the experts changed their layers, how much of this a layer swap keeps, and which pairs' changes
+ * have a common direction. Experts and pairs with equal findings share a sentence.
  */
 export const advice = (
   {

@@ -28,7 +28,6 @@ import { type ProposedSwap, proposedSwaps } from './proposed-swaps.js';
 
 export const stopsPerDecade = { analysis: 40, report: 12 } as const;
 
-/** `self_attn.q_proj.weight` → `q_proj`, in the model's own names. */
 const labelOf = (module: string): string =>
   module
     .replace(/\.weight$/, '')
@@ -145,9 +144,9 @@ const damaged = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
   isRead ? new LayerloomError('CONFIG_INVALID', { file, reason }, { cause }) : readFailed(file, cause);
 
 /**
- * Reads the files of `layerloom analyze` in a directory; null without any.
+ * Reads the files of `layerloom analyze` in a directory; null if it has none.
  *
- * @param roles of experts by name; may contain others than the analysed ones
+ * @param roles of experts by name; further names are ignored
  * @throws the codes of `readVectors`, READ_FAILED, and CONFIG_INVALID for its other files
  */
 export const readAnalysis = async (directory: string, roles: ExpertRoles): Promise<PageAnalysis | null> => {
@@ -158,7 +157,7 @@ export const readAnalysis = async (directory: string, roles: ExpertRoles): Promi
   for (const file of files) {
     experts.push(await readVectors(join(directory, file)));
     const analysis = file.replace(vectorsEnding, '.json');
-    // Vectors may have been copied without the analysis's other files.
+    // Vectors may have been copied without the other files.
     thresholds.push(
       names.includes(analysis)
         ? (await readThreshold(join(directory, analysis), damaged)).threshold

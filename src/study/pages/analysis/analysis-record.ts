@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-/** The page. It is written last, and lists the files of the analysis at its end. */
+/** The page, written last. It lists the analysis's files at its end. */
 export const pageName = 'index.html';
 
 const record = /<!-- layerloom analysis (?<json>\{[^<>]*\}) -->\s*$/;
@@ -12,8 +12,8 @@ export const recordOf = (files: readonly string[]): string =>
   `<!-- layerloom analysis ${JSON.stringify({ files }).replace(/[<>]/g, (sign) => (sign === '<' ? '\\u003c' : '\\u003e'))} -->\n`;
 
 /**
- * Removes the files of an earlier analysis that this one does not write, by the list in its page. Files that
- * changed since belong to the user and stay.
+ * Removes files of an earlier analysis, listed in its page, that this one does not write. Files that changed
+ * since belong to the user and stay.
  */
 export const removeFormerAnalysis = async (
   directory: string,
@@ -30,11 +30,11 @@ export const removeFormerAnalysis = async (
   }
 };
 
-/** Skips names that lead to other folders; empty for a foreign page. */
+/** Skips names that lead to other folders; returns none for a foreign page. */
 const filesIn = (page: string): string[] => {
   const json = record.exec(page)?.groups?.['json'];
   if (json === undefined) return [];
-  // If the list is damaged, nothing is removed.
+  // With a damaged list, nothing is removed.
   const value = jsonOrNone(json);
   const files = isObject(value) ? value['files'] : undefined;
   if (!Array.isArray(files)) return [];

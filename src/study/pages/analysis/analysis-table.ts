@@ -5,7 +5,7 @@ import { sixDecimals } from '../components/data/numbers.js';
 
 export interface AnalysisTable {
   readonly columns: readonly Column[];
-  /** Shares by layer, layer 0 first, then column. Undefined if the layer has no such matrix. */
+  /** Shares by layer, then column; undefined if the layer has no such matrix. */
   readonly cells: readonly (readonly (number | undefined)[])[];
 }
 
@@ -21,7 +21,7 @@ export const finiteRows = ({ tensors }: MavVectors, names: readonly string[]): n
     return total + rows - nonFiniteRows;
   }, 0);
 
-/** Computes the numbers of the published figures. A cell of several tensors pools their rows. */
+/** Computes the published figures' numbers. A cell for several tensors pools their rows. */
 export const tableOf = (mav: MavVectors, threshold: number): AnalysisTable => {
   const { tensors, layers, vectors } = mav;
   const columns = columnsOf(tensors, layers);
@@ -38,7 +38,7 @@ export const tableOf = (mav: MavVectors, threshold: number): AnalysisTable => {
   };
 };
 
-/** Formats a table as CSV in the published format: a line per layer, layer 0 first, six decimals. */
+/** Formats a table as CSV in the published format: one line per layer, six decimals. */
 export const encodeTable = ({ columns, cells }: AnalysisTable): string =>
   [
     ['layer', ...columns.map(({ name }) => name)],
@@ -67,11 +67,10 @@ export const parseTable = (
   };
 };
 
-/** Shortens `attention.wq.weight` to `wq`. Other modules lose only `.weight`. */
 export const shortName = (column: string): string =>
   /^(?:attention|feed_forward)\.(w\w)\.weight$/.exec(column)?.[1] ?? column.replace(/\.weight$/, '');
 
-/** Returns the top of a colour scale, at least 1e-6. */
+/** Returns a colour scale's top, at least 1e-6. */
 export const mostOf = (tables: readonly { readonly cells: AnalysisTable['cells'] }[]): number =>
   tables
     .flatMap(({ cells }) => cells.flat())

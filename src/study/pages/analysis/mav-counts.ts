@@ -2,9 +2,8 @@ import { itemAt } from '../../../core/base/errors/lookup.js';
 import type { MavVectors } from '../../../core/measure/analysis/analysis.js';
 
 /**
- * Returns a slider's thresholds in ascending order: evenly spaced on a log scale over the range of the MAVs,
- * plus the analysed ones. Rows are counted for each threshold when the page is written, so that its numbers
- * are exact.
+ * Returns a slider's thresholds in ascending order: log-spaced over the range of the MAVs, plus the analysed
+ * ones. Rows are counted for each threshold when the page is written, so that its numbers are exact.
  *
  * @param perDecade positions per power of ten
  */
@@ -34,7 +33,7 @@ export const stopsOf = (
   return ascending([...even, ...analysed]);
 };
 
-/** Counts stops below a MAV; stops ascend. 0 for NaN. */
+/** Returns the number of stops below a MAV; 0 for NaN. Stops ascend. */
 const stopsBelow = (stops: Float64Array, mav: number): number => {
   let [from, to] = [0, stops.length];
   while (from < to) {
@@ -47,7 +46,7 @@ const stopsBelow = (stops: Float64Array, mav: number): number => {
 
 export const countsAt = (vectors: readonly Float32Array[], stops: readonly number[]): number[] => {
   const ascending = Float64Array.from(stops);
-  // Counting by stops needs no sorted rows.
+  // Counting by stops needs no sorting.
   const rows = new Float64Array(stops.length + 1);
   for (const vector of vectors)
     for (const mav of vector) {

@@ -8,7 +8,7 @@ import { fileName, type MavVectors } from '../../../core/measure/analysis/analys
 
 export interface ProposedSwap extends Proposal {
   readonly command: string;
-  /** A sentence for each concern. */
+  /** A sentence per concern. */
   readonly warnings: readonly string[];
 }
 
@@ -24,7 +24,7 @@ const said: Readonly<Record<Concern, (proposal: Proposal, layers: number) => str
 const addressOf = ({ name, expert: { path } }: MavVectors): string =>
   basename(path) === name ? path : `${name}=${path}`;
 
-/** Returns the command of a swap without transitions, as typed. */
+/** Returns the command for a swap without transitions. */
 export const swapCommand = (
   task: MavVectors,
   language: MavVectors,
@@ -52,7 +52,6 @@ export const swapCommand = (
     ...(['-o', `merged-${fileName(task.name)}-${fileName(language.name)}`] as const),
   );
 
-/** Returns the proposed swaps; empty if experts have no roles. */
 export const proposedSwaps = (experts: readonly MavVectors[], roles: ExpertRoles): ProposedSwap[] => {
   const byName = new Map(experts.map((mav) => [mav.name, mav]));
   return proposalsOf(experts, roles).map((proposal) => {

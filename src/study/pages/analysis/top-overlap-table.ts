@@ -13,7 +13,7 @@ const fields = [
   'chance',
 ] as const;
 
-/** Formats top overlaps as CSV: a line a layer for each pair, layer 0 first, then a line for all layers. */
+/** Formats top overlaps as CSV: for each pair, a line per layer, then one for all layers. */
 export const encodeTopOverlaps = (overlaps: readonly TopOverlap[]): string => {
   const data = overlaps.flatMap(({ experts: [expert, other], topShare, parts, whole }) =>
     [...parts, whole].map(({ layer, rows, inBoth, shared, chance }) => [
@@ -21,6 +21,6 @@ export const encodeTopOverlaps = (overlaps: readonly TopOverlap[]): string => {
       ...[rows, inBoth, shared ?? '', chance ?? ''],
     ]),
   );
-  // A spreadsheet would run a name that begins with = as a formula.
+  // A spreadsheet would run a name beginning with = as a formula.
   return `${Papa.unparse({ fields: [...fields], data }, { newline: '\n', escapeFormulae: true })}\n`;
 };

@@ -38,16 +38,15 @@ import { type ProposedSwap, proposedSwaps } from './proposed-swaps.js';
 import { encodeTopOverlaps } from './top-overlap-table.js';
 
 export interface WrittenAnalysis {
-  /** Absolute path of the directory. */
   readonly out: string;
-  /** Names of the written files, in `out`. */
+  /** Names of written files in `out`. */
   readonly files: readonly string[];
   readonly experts: readonly Analysis[];
   readonly shares: readonly (Shares & { readonly name: string })[];
   readonly overlaps: readonly Overlap[];
-  /** Overlaps of the largest changes; empty unless `topShare` was given. */
+  /** Overlaps of the largest changes; empty without `topShare`. */
   readonly topOverlaps: readonly TopOverlap[];
-  /** Numbers of layers to swap for each pair of a task and a language expert; empty without roles. */
+  /** Proposed numbers of layers to swap, by pair of task and language expert; empty without roles. */
   readonly proposals: readonly ProposedSwap[];
   /** Sentences that interpret the figures. */
   readonly advice: readonly string[];
@@ -61,12 +60,12 @@ export interface AnalysisResult extends WrittenAnalysis {
 }
 
 /**
- * Writes the files of an analysis and removes those of an earlier one in the directory:
+ * Writes an analysis's files and removes those of an earlier one:
  *
  * - for each expert: `NAME.json`, `.csv`, `.svg` and `.mav.safetensors`
  * - for each pair: `A+B.overlap.svg`; with `topShare`, `A+B.top-overlap.svg`
  * - for all: `overlap.json` and `index.html`; with `topShare`, `top-overlap.json` and `.csv`; with roles,
- *   `proposals.json`
+ * `proposals.json`
  *
  * @throws WRITE_FAILED
  */
@@ -162,7 +161,7 @@ export const writeAnalysis = async (
   };
 };
 
-/** Names of files for all experts, or of files of a checkpoint, which no expert may have. */
+/** Names of files for all experts, or of a checkpoint's files, which no expert may have. */
 const reserved = [
   'overlap',
   'top-overlap',
@@ -174,7 +173,7 @@ const reserved = [
   'tokenizer',
 ];
 
-/** Refuses experts whose files would overwrite each other, also on a case-insensitive file system. */
+/** Refuses experts whose files would overwrite each other, even if only on a case-insensitive file system. */
 const checkFileNames = (vectors: readonly MavVectors[]): void => {
   const names = new Map<string, string>();
   for (const { name, expert } of vectors) {
@@ -192,8 +191,8 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
 };
 
 /**
- * Creates the directory for an analysis. Refuses a checkpoint's directory, because its files could be
- * mistaken for the analysis's.
+ * Creates the directory. Refuses a checkpoint's directory, because its files could be mistaken for the
+ * analysis's.
  *
  * @throws OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
  */

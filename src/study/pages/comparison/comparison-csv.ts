@@ -24,7 +24,7 @@ const fields = [
 
 type Line = Readonly<Record<(typeof fields)[number], string | number | null | undefined>>;
 
-/** Formats a comparison as CSV: a line for each tensor, numbers unrounded. */
+/** Formats a comparison as CSV: a line per tensor, numbers unrounded. */
 export const comparisonCsv = ({ tensors }: Comparison): string =>
   Papa.unparse(
     {
@@ -34,7 +34,7 @@ export const comparisonCsv = ({ tensors }: Comparison): string =>
         return fields.map((field) => line[field] ?? '');
       }),
     },
-    // A spreadsheet would run a name that begins with = as a formula.
+    // A spreadsheet would run a name beginning with = as a formula.
     { newline: '\n', escapeFormulae: true },
   );
 

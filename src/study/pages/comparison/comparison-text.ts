@@ -13,7 +13,7 @@ import { cellOf, isSame, type LayerCell, layerTable, mostIn } from './layer-tabl
 import { verdictOf } from './verdict.js';
 
 const width = 80;
-/** Widest cell in characters; columns are two spaces apart. */
+/** Widest cell in characters, with two spaces between columns. */
 const widestCell = 7;
 const [mostLargest, mostListed] = [10, 8];
 
@@ -21,7 +21,7 @@ const [mostLargest, mostListed] = [10, 8];
  * Formats a comparison for the terminal: verdict, relative differences by layer and module, the tensors that
  * differ most, and what cannot be compared.
  *
- * @param all lists every tensor
+ * @param all list every tensor
  */
 export const describeComparison = (comparison: Comparison, all: boolean): string => {
   const { a, b, tensors, bytesRead, seconds } = comparison;
@@ -58,7 +58,7 @@ const modelRow = (label: string, { name, path, parameters, layers }: ComparedMod
 
 const shades = ['░', '▒', '▓', '█'] as const;
 
-/** @param most the value of the darkest shade */
+/** @param most value of the darkest shade */
 const showCell = (cell: LayerCell, most: number): string => {
   if (cell === undefined) return '';
   if (cell === 'other') return '≠';

@@ -3,15 +3,15 @@ import { columnsOf, type PlacedMatrix } from '../../../core/measure/analysis/col
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
 
 /**
- * The largest relative difference of a layer's tensors in a column. `other`: a tensor differs without such a
+ * Largest relative difference of a layer's tensors in a column. `other`: a tensor differs without such a
  * number (other shapes, integers, or only in one model). Undefined: no such tensor.
  */
 export type LayerCell = number | 'other' | undefined;
 
 export interface LayerTable {
-  /** Short headings: a matrix's name in the model, and one for all vectors. */
+  /** Short headings: a matrix's name in the model; one heading for all vectors. */
   readonly columns: readonly string[];
-  /** Cells by layer, layer 0 first, then column. */
+  /** Cells by layer, then column. */
   readonly cells: readonly (readonly LayerCell[])[];
 }
 
@@ -63,7 +63,7 @@ const placed = ({ layer, module, a, b, elements }: TensorComparison): PlacedMatr
   return { layer, module, rows, parametersPerRow: rows > 0 ? elements / rows : 0 };
 };
 
-/** Returns the upper end of the colour scale: the value of the largest cell, at most 1. */
+/** Returns the colour scale's top: the largest cell, at most 1. */
 export const mostIn = ({ cells }: LayerTable): number =>
   Math.min(
     1,

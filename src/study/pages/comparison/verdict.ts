@@ -7,7 +7,7 @@ import type {
 } from '../../../core/measure/comparison/comparison.js';
 import { isSame } from './layer-table.js';
 
-/** Most ranges of layers that are listed; more are summarised by their number. */
+/** Most layer ranges that are listed; of more, only their number is given. */
 const mostRanges = 5;
 
 export const verdictOf = (comparison: Comparison): string =>

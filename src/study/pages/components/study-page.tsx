@@ -5,7 +5,7 @@ import { Heads, Section, Wide } from './charts/section.js';
 
 const mostRuns = 60;
 
-/** The page of a running study. It has no script: each look rewrites it. */
+/** The page of a running study. It has no script, because each look rewrites it. */
 export const StudyPage = ({
   state,
   everySeconds,

@@ -4,7 +4,7 @@ import { ink, Picture } from './picture.js';
 export interface ConfigurationsPicture {
   readonly title: string;
   readonly subtitle: string;
-  /** Labels of rows and columns, top and left first. */
+  /** Labels of rows and columns, from top and left. */
   readonly rows: readonly string[];
   readonly columns: readonly string[];
   readonly cells: readonly {
@@ -20,7 +20,7 @@ const colours = ['#f7fcf5', '#a1d99b', '#238b45'] as const;
 
 const [top, cellWidth, cellHeight, margin] = [76, 46, 22, 24] as const;
 
-/** A grid of configurations, as the report draws it: the best is framed, the default dashed. */
+/** A grid of configurations as in the report: the best has a frame, the default a dashed one. */
 export const ConfigurationsPicture = ({ title, subtitle, rows, columns, cells }: ConfigurationsPicture) => {
   const values = cells.map(({ value }) => value);
   const [low, high] = [Math.min(...values), Math.max(...values)];

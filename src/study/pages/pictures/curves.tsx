@@ -9,7 +9,7 @@ import { ink, Picture, tenths } from './picture.js';
 export const [width, height] = [340, 230];
 const margin = { left: 40, right: 10, top: 10, bottom: 36 };
 
-/** Dashes distinguish the lines without colour. */
+/** Dashes tell lines apart without colour. */
 export const kinds = [
   { id: 'task', label: 'task experts alone', style: 'line-task', colour: '#0b3c5d', dash: undefined },
   { id: 'language', label: 'language experts alone', style: 'line-language', colour: '#3fa28c', dash: '7 3' },
@@ -31,12 +31,12 @@ export interface CurveLine {
   readonly id: string;
   readonly label: string;
   readonly kind: Kind;
-  /** True for the mean, and for the only line of its kind. */
+  /** True for the mean, or a kind's only line. */
   readonly isWhole: boolean;
   readonly points: readonly Point[];
 }
 
-/** Lines by language, from rows `LANGUAGE/KIND` and `LANGUAGE/KIND/MEMBER`, and columns of α. */
+/** Returns lines by language, from rows `LANGUAGE/KIND` and `LANGUAGE/KIND/MEMBER`, and columns of α. */
 export const linesOf = ({
   rows,
   columns,
@@ -64,7 +64,7 @@ export const linesOf = ({
 };
 
 /**
- * The straight line through the base and α = 1, which gains proportional to α follow; undefined without both
+ * Returns the line through the base and α = 1, on which gains proportional to α lie; undefined without both
  * points.
  */
 const straight = ({ points }: CurveLine): readonly [from: Place, to: Place] | undefined => {
@@ -80,7 +80,7 @@ const straight = ({ points }: CurveLine): readonly [from: Place, to: Place] | un
 
 const small = { 'font-size': 10, fill: ink.soft } as const;
 
-/** A language's curves, for the page and for a file; a page's style sheet overrides the colours. */
+/** A language's curves, for pages and files. A page's style sheet overrides the colours. */
 export const CurveLines = ({ lines }: { lines: readonly CurveLine[] }) => {
   const whole = lines.filter(({ isWhole }) => isWhole);
   const straights = whole.flatMap((line) => {
@@ -185,7 +185,7 @@ export interface CurvesPicture {
   readonly lines: readonly CurveLine[];
 }
 
-/** Scores along task vectors in one language, as the report draws them. */
+/** Scores along task vectors in one language, as in the report. */
 export const CurvesPicture = ({ title, subtitle, lines }: CurvesPicture) => {
   const used = kinds.filter((kind) => lines.some((line) => line.kind === kind));
   const [top, legend] = [60, 60 + height + 14] as const;

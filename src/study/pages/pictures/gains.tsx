@@ -2,13 +2,13 @@ import { scaleLinear } from 'd3-scale';
 import { fixed } from '../../scores/reading/score-table.js';
 import { ink, Picture, tenths } from './picture.js';
 
-/** A bar of a panel: a method's gain, with its 95 % interval. */
+/** A bar in a panel: a method's gain and its 95 % interval. */
 export interface GainBar {
   readonly label: string;
   readonly value: number;
   readonly digits: number;
   readonly interval: readonly [low: number, high: number] | undefined;
-  /** True for models trained without merging. */
+  /** True for models that were trained, not merged. */
   readonly isReference: boolean;
 }
 
@@ -20,13 +20,13 @@ export interface GainsPicture {
 
 const [left, top, panelWidth, gutter, step, barHeight, figures] = [24, 70, 300, 36, 34, 11, 48] as const;
 
-/** Dark for merges and light with a frame for others, so that they differ without colour. */
+/** Merges are dark, others light with a frame, so that they differ without colour. */
 const fills = { merged: '#31a354', reference: '#e5e5e5' } as const;
 
 const signed = ({ value, digits }: GainBar): string =>
   `${value < 0 ? '−' : '+'}${fixed(Math.abs(value), digits)}`;
 
-/** Gains by language and method (the follow-up's Fig. 2), as the report draws them; panels share one scale. */
+/** Gains by language and method (the follow-up's Fig. 2) as in the report; panels share one scale. */
 export const GainsPicture = ({ title, subtitle, panels }: GainsPicture) => {
   const all = panels.flatMap(({ bars }) => bars);
   const ends = [0, ...all.flatMap(({ value, interval }) => [value, ...(interval ?? [])])];

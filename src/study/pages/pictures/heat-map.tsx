@@ -6,10 +6,7 @@ export interface HeatMapData {
   readonly title: string;
   readonly subtitle: string;
   readonly columns: readonly string[];
-  /**
-   * By layer, layer 0 first, then column; `other`: differs without a number; null or undefined: no such
-   * matrix.
-   */
+  /** Cells by layer, then column; `other`: differs without a number; null or undefined: no such matrix. */
   readonly cells: readonly (readonly (number | 'other' | null | undefined)[])[];
   readonly most: number;
   readonly unit?: string | undefined;
@@ -25,7 +22,7 @@ export const describeRows = ({
   base: string;
 }): string => `${rows} rows with MAV above ${showNumber(threshold)}; base ${base}`;
 
-/** Colours of falling lightness, so that they are readable in print and without colour. */
+/** Colours of decreasing lightness, legible in print and without colour. */
 const greens = ['#ffffff', '#bae4b3', '#31a354', '#003c14'] as const;
 
 const [left, top, rowHeight] = [44, 72, 13];
@@ -35,7 +32,7 @@ const longest = 12;
 const shortened = (label: string): string =>
   label.length > longest ? `${label.slice(0, longest - 1)}…` : label;
 
-/** A heat map in the paper's style: layer 0 at the bottom, the value as a cell's title. */
+/** A heat map in the paper's style: layer 0 at the bottom, values as titles of cells. */
 export const HeatMap = ({ title, subtitle, columns, cells, most, unit = 'rows above' }: HeatMapData) => {
   const layers = cells.length;
   const cellWidth = columns.reduce(

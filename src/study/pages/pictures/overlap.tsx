@@ -4,8 +4,8 @@ import { percent } from '../components/data/numbers.js';
 import { ink, Picture, tenths } from './picture.js';
 
 /**
- * A line of a plot by layers. In a page, the style sheet overrides the colour; dashes distinguish the lines
- * without colour. `legendAt` is the offset in the legend of a file.
+ * A line in a plot by layers. A page's style sheet overrides the colour; dashes tell lines apart without
+ * colour. `legendAt`: offset in a file's legend.
  */
 export interface Measure<Key extends string = string> {
   readonly key: Key;
@@ -55,7 +55,7 @@ export const topMeasures = [
 
 const [left, width, row] = [44, 340, 12];
 
-/** Formats a measure; the minus is U+2212. */
+/** Formats a measure, with U+2212 as minus. */
 export const showMeasure = (value: number | null): string => value?.toFixed(3).replace('-', '−') ?? '–';
 
 export const describeOverlap = ({ experts, whole }: PageOverlap): string =>
@@ -94,7 +94,7 @@ export const plotSize = (
   height: Math.max(1, layersOf(parts).length) * row + 30,
 });
 
-/** Measures by layer as lines, the last layer on top as in the paper's figures. */
+/** Measures by layer as lines, with the last layer on top as in the paper's figures. */
 export const LayerLines = <Key extends string>({
   parts,
   measures: lines,

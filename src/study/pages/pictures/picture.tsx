@@ -2,19 +2,19 @@ import type { ComponentChildren } from 'preact';
 
 export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
-/** Colours of text and lines on white; the style sheet of a page overrides them by its theme. */
+/** Colours of text and lines on white; a page's style sheet overrides them for its theme. */
 export const ink = { text: '#222', soft: '#555', frame: '#999', rule: '#e5e5e5' } as const;
 
 export const tenths = (coordinate: number): number => Number(coordinate.toFixed(1));
 
-/** Widest mean of a subtitle's letters in the fonts above, so that none is cut off. */
+/** Upper bound on the mean width of a subtitle's letters in these fonts, so that nothing is cut off. */
 const widthOfLetter = 6.2;
 
 /**
- * A standalone SVG picture: on white, with title and subtitle drawn, and the alternative text as `desc`.
- * Colours are presentation attributes, because many programs ignore style sheets.
+ * A standalone SVG picture on white, with title, subtitle, and the alternative text as `desc`. Colours are
+ * presentation attributes, because many programs ignore style sheets.
  *
- * @param left where titles begin; sizes are in pixels
+ * @param left where titles begin, in pixels
  */
 export const Picture = ({
   title,

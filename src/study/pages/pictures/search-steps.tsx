@@ -46,7 +46,7 @@ const colourOf = (search: SearchRecord, { kept }: SearchStep, { name }: Candidat
   return kept.includes(name) ? colours.kept : colours.dropped;
 };
 
-/** Draws the dots of a step. The chosen configuration and the default are drawn last, hence on top. */
+/** Draws a step's dots: the choice and the default last, so that they are on top. */
 export const Step = ({
   search,
   column: { step, to, dots },

@@ -19,8 +19,8 @@ const legend = [
 ];
 
 /**
- * The path of a search: a column for each step, a dot for each configuration at its mean, lines for those
- * that continue. On the right are choice and default on held-out problems.
+ * A search's path: a column per step, a dot per configuration at its mean, lines for those that continue. On
+ * the right, choice and default on held-out problems.
  */
 export const SearchPicture = ({ search }: { search: SearchRecord }) => {
   const { steps, metric, choice } = search;

@@ -1,7 +1,7 @@
 import type { Band } from '../components/data/data.js';
 import { ink, Picture } from './picture.js';
 
-/** The layers of some merges beside each other. */
+/** The layers of several merges, side by side. */
 export interface StacksPicture {
   readonly title: string;
   readonly subtitle: string;
@@ -12,7 +12,7 @@ export interface StacksPicture {
   }[];
 }
 
-/** Colours as in the page; their lightness differs in print. */
+/** Colours as in the page, with different lightness for print. */
 const fills = { task: '#0b3c5d', language: '#3fa28c', mixed: '#d9b26f', other: '#cccccc' } as const;
 const words = {
   task: 'task expert',

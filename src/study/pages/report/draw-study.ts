@@ -31,13 +31,13 @@ import { layersOf, rolesIn, writePage } from './write-report.js';
 
 /** Options of `draw`. */
 export interface DrawOptions {
-  /** The directory for pictures and their numbers. */
+  /** Directory for pictures and their numbers. */
   out: string;
-  /** Replace files. Default: false. */
+  /** Replace existing files; default false. */
   force?: boolean | undefined;
 }
 
-/** A picture and its numbers, each by its file's name. */
+/** A picture and its numbers, as file names. */
 export interface DrawnPicture {
   readonly title: string;
   readonly svg: string;
@@ -46,7 +46,6 @@ export interface DrawnPicture {
 
 /** Result of `draw`. */
 export interface Drawn {
-  /** Absolute path of the directory. */
   readonly out: string;
   readonly pictures: readonly DrawnPicture[];
   readonly warnings: readonly string[];
@@ -67,9 +66,9 @@ const made = <Props extends { readonly title: string }>(
 ): Made => ({ name, title: props.title, svg: drawPicture(Drawing, props), table });
 
 /**
- * Draws a study's pictures as SVG, each with a CSV of its numbers: layers of swaps, gains over the base and over
- * the best single expert, scores along task vectors, grids of configurations; from an analysis in the study,
- * changes of experts and their overlaps.
+ * Draws a study's pictures as SVG, each with a CSV of its numbers: layers of swaps, gains over the base and
+ * over the best single expert, scores along task vectors, and grids of configurations. From an analysis in
+ * the study, also draws experts' changes and their overlaps.
  *
  * @throws EXPERIMENT_INVALID without scores; OUTPUT_EXISTS, WRITE_FAILED
  */
@@ -105,7 +104,7 @@ export const drawStudy = async (
   };
 };
 
-/** Names files by letters, digits and hyphens alone. */
+/** Makes a file name from letters, digits and hyphens. */
 const fileName = (...parts: readonly string[]): string => parts.join('-').replace(/[^\p{L}\p{N}._-]+/gu, '-');
 
 const baselines = { base: 'the base', expert: 'the best single expert' } as const;
@@ -164,10 +163,10 @@ const gridPicture = (grid: PageGrid, task: PageTask | undefined): Made[] => {
   ];
 };
 
-/** Most swaps in the picture of layers. */
+/** Most swaps in a picture of layers. */
 const mostStacks = 8;
 
-/** Draws the swaps of the first pair: all if they are few, else the default and those that swap least and most. */
+/** Draws the swaps of the first pair: all if few, else the default and those that swap least and most. */
 const layerPictures = async ({ directory, models }: ScoredExperiment): Promise<Made[]> => {
   if (directory === null) return [];
   const swaps = models.filter(({ role, method }) => role === 'merge' && method === 'layer_swap');

@@ -16,7 +16,6 @@ import type { TaskData } from './result-data.js';
 
 const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
-/** Parameters that repeat others. */
 const ignored = ['scaled'];
 
 const shown = (value: unknown): string => {
@@ -25,7 +24,7 @@ const shown = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
-/** Most parameters of a method; a foreign record may have more. */
+/** Most parameters of a method, since foreign records may have any number. */
 const mostAxes = 16;
 
 const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
@@ -57,8 +56,8 @@ interface Entry {
 }
 
 /**
- * Compares the best configuration of an entry with the default. This is the comparison in the table if the
- * entry has all configurations of its method. Otherwise it states the smaller number of candidates.
+ * Compares an entry's best configuration with the default. If the entry has all configurations of its method,
+ * this is the comparison in the table; otherwise it states the smaller number of candidates.
  */
 const findingOf = (
   board: Board,
@@ -139,7 +138,7 @@ const gridOf = (
     if (of === undefined) return null;
     const own = cells.findIndex(({ variant }) => variant === of.variant);
     if (own !== -1) return own;
-    // The default may be in the grid under another name.
+    // The grid may have the default under another name.
     const [alike] = candidates.filter((other) => distinctConfigurations([other, of]).length === 1);
     return alike === undefined ? null : cells.findIndex(({ variant }) => variant === alike.variant);
   };

@@ -14,20 +14,20 @@ interface Finding {
   readonly compared: Judged;
 }
 
-/** Kinds of models; among equals the first is the best. */
+/** Kinds of models; of equal ones, the first is the best. */
 const kinds: Readonly<Record<string, string>> = {
   task: 'the task experts',
   language: 'the language experts',
   base: 'the base',
 };
 
-/** Verdicts in the order of the sentence: statements of a result first. */
+/** Verdicts in the order of the sentence, results first. */
 const saying: readonly Verdict[] = ['better', 'within noise', 'chosen among many', 'one of many', 'worse'];
 const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at ceiling', 'not tested'];
 
 /**
- * Returns the merges for a language's sentence: the entry `default`, else the default layer swap, else
- * another default, else the best. Without groups, returns the variant with the most scored merges.
+ * Returns the merges that a language's sentence is about: the entry `default`, else the default layer swap,
+ * else another default, else the best. Without groups, the variant with the most scored merges.
  */
 const mainGroup = (board: Board, subject: Subject): Group | undefined => {
   const merged = groupsOf(board, subject).filter(isMerged);
@@ -77,7 +77,6 @@ const listed = (parts: readonly string[]): string =>
 
 const languageOf = ({ compared }: Finding): string => named(compared.subject.language);
 
-/** `the default layer swap`, `the best layer swap (grid/b3-u0)` */
 const wordsOf = ({ id, models, configuration, competition }: Group): string => {
   const { method } = itemAt(models, 0);
   const name = method?.replaceAll('_', ' ') ?? 'merge';
@@ -89,8 +88,8 @@ const wordsOf = ({ id, models, configuration, competition }: Group): string => {
 type Headline = Pick<ReportData, 'sentence' | 'verdicts'>;
 
 /**
- * Compares the merges of each language with single models, in the words and figures of the table of
- * comparisons. Null without scores, or if results are not of the same problems.
+ * Compares each language's merges with single models, in the words and figures of the table of comparisons.
+ * Null without scores, or if results are on different problems.
  */
 export const headlineOf = (board: Board, tasks: readonly TaskData[]): Headline => {
   const findings = board.experiment.languages.flatMap((language) => {

@@ -21,7 +21,7 @@ const wordsOf = ({ shares }: SwapOrigin, names: Names): string => {
     : named.map(({ name, weight }) => `${decimals(weight)} ${name}`).join(' + ');
 };
 
-/** Describes the origin in words; several origins are listed with their modules. */
+/** Describes origins in words; several ones are listed with their modules. */
 const labelOf = (origins: readonly SwapOrigin[], names: Names): string => {
   const alike = groupBy(origins, (origin) => wordsOf(origin, names));
   if (alike.size === 1) return [...alike.keys()].join();
@@ -36,10 +36,10 @@ const kindOf = (origins: readonly SwapOrigin[]): Band['from'] => {
 };
 
 /**
- * Returns the origins of a merge's layers. The layers of a swap form bands. Other methods, and some swaps by
- * a partition, mix the same models in all layers.
+ * Returns the origins of a merge's layers; for a swap, as bands. Other methods, and some swaps by a
+ * partition, mix the same models in all layers.
  *
- * @param layers number of layers; undefined if unknown, which gives no bands
+ * @param layers number of layers; if undefined, there are no bands
  */
 export const bandsOf = (model: ScoredModel, layers: number | undefined): Drawn => {
   if (layers === undefined || layers === 0 || model.role !== 'merge') return { bands: [], outside: null };

@@ -236,7 +236,7 @@ export const analysisTables = ({
 ];
 
 /**
- * Returns the numbers of pictures that are not in the page's tables. Analyses are given at their files'
+ * Returns numbers that are in the page's pictures and not in its tables. Analyses appear at their files'
  * thresholds and at the page's first one.
  */
 export const pictureTables = (data: ReportData): ScoreTable[] =>

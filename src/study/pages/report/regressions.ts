@@ -15,9 +15,9 @@ interface Compared {
 }
 
 /**
- * Lists merges that look worse than the base in a task: the whole paired 95 % interval lies below equality.
- * By chance, this happens to one in forty merges that equal the base. A merge is called worse only if its
- * p-value is below 5 % after Holm's correction over all merges of a language in the task. Null if nothing
+ * Lists merges that look worse than the base on a task: the whole paired 95 % interval is below zero
+ * difference. By chance, 1 in 40 merges that equal the base looks so. A merge is called worse only if its
+ * p-value is below 5 % after Holm's correction over all merges of a language on the task. Null if nothing
  * could be compared.
  */
 export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTable | null => {
@@ -54,7 +54,7 @@ export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTab
   };
 };
 
-/** Uses the verdict of the table of comparisons if one of its groups is this merge alone. */
+/** Uses the verdict in the table of comparisons if one of its groups is this merge alone. */
 const knownOf = <Of extends Compared>(board: Board, of: Of & Concluded): Of & Concluded => {
   const found = board.subjects
     .filter(({ language, task }) => language === of.model.language && task === of.subject.task)
@@ -93,7 +93,7 @@ const rowOf = ({ model, subject, result, adjusted, conclusion }: Compared & Conc
   };
 };
 
-/** Compares merges with the base in a task; merges with several names count once. */
+/** Compares merges with the base on a task, each once even if it has several names. */
 const compared = (board: Board, { page: { name: task, metric } }: TaskData): Compared[] => {
   const { models } = board.experiment;
   const rival = models.find(({ role }) => role === 'base')?.results.get(task);

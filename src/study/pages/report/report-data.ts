@@ -35,8 +35,8 @@ const costOf = (record: MergeRecord | undefined, model: PageModel['bands']): Pag
 };
 
 /**
- * Returns the models whose answers are in the page as texts: references, merges with default settings, and
- * the best and the worst merge of each language.
+ * Returns the models whose answers the page contains: references, merges with default settings, and each
+ * language's best and worst merge.
  */
 export const modelsWithTexts = (
   { models, languages }: Pick<ScoredExperiment, 'models' | 'languages'>,
@@ -63,7 +63,7 @@ export const modelsWithTexts = (
 const pathIn = (directory: string | null, path: string | null): string | null =>
   directory === null || path === null ? path : relative(directory, resolve(directory, path));
 
-/** Returns `bandsOf` of a model. @throws EXPERIMENT_INVALID for an invalid recorded configuration */
+/** @throws EXPERIMENT_INVALID for an invalid recorded configuration */
 const bandsIn = (directory: string | null, model: ScoredModel, layers: number | undefined): Drawn => {
   try {
     return bandsOf(model, layers);

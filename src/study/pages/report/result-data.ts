@@ -18,8 +18,8 @@ export interface TaskData {
 }
 
 /**
- * Collects the tasks with results, those of the experiment's languages first, and the texts of their first
- * `samples` problems.
+ * Collects tasks with results, those in the experiment's languages first, and texts of their first `samples`
+ * problems.
  */
 export const tasksOf = (board: Board, samples: number, pool: StringPool): TaskData[] => {
   const { models, tasks, texts } = board.experiment;
@@ -136,7 +136,7 @@ const textsIn = (
   return [pool.add(ownValue(answers, filter) ?? ''), pool.add(shown)];
 };
 
-/** Limit on a drawn answer's characters: pages of thirty answers to each problem would be large. */
+/** Longest sampled answer in characters; thirty answers per problem would make pages large. */
 const longestDrawn = 1000;
 
 const drawnOf = (

@@ -1,4 +1,4 @@
-/** Assigns a number to each text. Equal texts get the same number, so that a page contains each text once. */
+/** Assigns numbers to texts, so that a page contains each text once. */
 export class StringPool {
   readonly #index = new Map<string, number>();
 

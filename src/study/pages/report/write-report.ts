@@ -32,8 +32,8 @@ export const drawReport = (data: ReportData): Promise<string> =>
   htmlPage({ title: data.title, body: render(h(ReportPage, { data })), data, script: 'report' });
 
 /**
- * Writes a page, picture or table to a temporary file and renames it. Without `force`, refuses to replace a
- * file that is neither our page nor our CSV of tables; pictures do not record their writer.
+ * Writes a page, picture or table to a temporary file and renames it. Without `force`, only replaces a page
+ * of ours or our CSV of tables; pictures do not record their writer.
  *
  * @throws OUTPUT_EXISTS, WRITE_FAILED
  */
@@ -64,7 +64,7 @@ const isOurs = (former: Buffer): boolean =>
   former.subarray(0, 2000).includes(generatorMeta) ||
   former.subarray(0, csvScoresStart.length).toString() === csvScoresStart;
 
-/** Reads the number of layers from the first existing merge; all merges of an experiment have as many. */
+/** Reads the number of layers from the first existing merge; it is the same for all merges. */
 export const layersOf = async (directory: string, paths: readonly string[]): Promise<number | undefined> => {
   for (const path of paths) {
     const text = await readSmallFile(join(resolve(directory, path), provenanceName)).catch(() => undefined);
@@ -80,37 +80,35 @@ export const layersOf = async (directory: string, paths: readonly string[]): Pro
 /** Options of a report. */
 export interface ReportOptions {
   out: string;
-  /** CSV file for the numbers of the page's tables and pictures. */
+  /** CSV file for the numbers in tables and pictures. */
   csv?: string | undefined;
-  /** Problems of each task whose texts the page carries. Default: 50. */
+  /** Problems of each task whose texts the page contains; default 50. */
   samples?: number | undefined;
-  /** Directory of `layerloom analyze`. Default: `analysis` in the experiment's directory, if it exists. */
+  /** Directory of `layerloom analyze`; default: `analysis` in the experiment's directory, if it exists. */
   analysis?: string | undefined;
-  /** Replace a file that is not a page of ours. Default: false. */
+  /** Replace a file that is not a page of ours; default false. */
   force?: boolean | undefined;
 }
 
-/** A report's file, and counts of its contents. */
+/** A report's file and counts of its contents. */
 export interface WrittenReport {
-  /** Absolute path of the file. */
   readonly out: string;
   readonly bytes: number;
   readonly merges: number;
   readonly results: number;
   readonly tables: number;
-  /** Absolute path of the CSV; null without one. */
+  /** Absolute path of the CSV, or null. */
   readonly csv: string | null;
-  /** Figures of pictures that no table of `scoreTables` has. */
+  /** Figures in pictures that are in no table of `scoreTables`. */
   readonly pictures: readonly ScoreTable[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Writes the report of an experiment in memory as one HTML file.
+ * Writes an experiment's report as one HTML file.
  *
- * @param layouts the tables to show
- * @throws INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an
- *   analysis's files
+ * @param layouts tables to show
+ * @throws INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an analysis's files
  */
 export const writeReportOf = async (
   experiment: ScoredExperiment,

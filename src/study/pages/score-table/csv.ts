@@ -25,13 +25,13 @@ const fields = [
   'base',
 ] as const satisfies readonly (keyof LongRow)[];
 
-/** First fields of every CSV of tables, by which layerloom recognises its own files. */
+/** First fields of every CSV of tables, by which layerloom recognises its own. */
 export const csvScoresStart = fields.slice(0, 5).join(',');
 
-/** Formats tables as one CSV: a line for each filled cell, with 12 digits on the scale shown. */
+/** Formats tables as one CSV: a line per filled cell, 12 digits, on the shown scale. */
 export const csvScores = (tables: readonly ScoreTable[]): string => {
   const data = longRows(tables).map((row) => fields.map((field) => shown(row[field])));
-  // A spreadsheet would run a name that begins with = as a formula.
+  // A spreadsheet would run a name beginning with = as a formula.
   return Papa.unparse({ fields: [...fields], data }, { newline: '\n', escapeFormulae: true });
 };
 

@@ -6,7 +6,7 @@ export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json', 'parque
 /** A format of score tables. */
 export type TableFormat = (typeof tableFormats)[number];
 
-/** Formats that are texts. */
+/** Text formats. */
 export type TextFormat = Exclude<TableFormat, 'parquet'>;
 
 /** Results of `formatTables` by format. */

@@ -17,7 +17,7 @@ const signs: Readonly<Record<string, string>> = {
 export const latexText = (text: string): string =>
   visibleLine(text).replace(/[\\~^±×÷†§⋮#$%&_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
 
-/** Formats a number; negative ones are in math mode, which has a proper minus. */
+/** Formats a number; math mode gives negative ones a proper minus. */
 const number = (text: string): string => (/^-/.test(text) ? `$${text}$` : text);
 
 const latexCell = ({ value, stderr, interval, otherHalf, isBest, isForeign }: Shown): string => {
@@ -33,7 +33,7 @@ const latexCell = ({ value, stderr, interval, otherHalf, isBest, isForeign }: Sh
     .join(' ');
 };
 
-/** Formats a table as a LaTeX float with booktabs rules, the best figure of a row in bold. */
+/** Formats a table as a LaTeX float with booktabs rules; a row's best figure is bold. */
 export const latexScores = (table: ScoreTable): string => {
   const computed = hasComputed(table);
   const line = (cells: readonly string[]): string => `    ${cells.join(' & ')} \\\\`;

@@ -1,6 +1,6 @@
 import type { Cell, ScoreTable } from '../../scores/reading/score-table.js';
 
-/** A row of a long table: a filled cell with all its facts, or a derived figure. */
+/** A row in a long table: a filled cell with all its facts, or a derived figure. */
 export interface LongRow {
   readonly table: string;
   readonly row: string;
@@ -23,7 +23,7 @@ export interface LongRow {
   readonly base?: string | undefined;
 }
 
-/** Returns tables in long form. Each table has a row for each filled cell, then its derived figures. */
+/** Converts tables to long form: for each table, a row per filled cell, then derived figures. */
 export const longRows = (tables: readonly ScoreTable[]): LongRow[] =>
   tables.flatMap((table) => [
     ...table.rows.flatMap(({ id, label, cells }) =>

@@ -5,7 +5,7 @@ import { hasComputed, headOf, linesBelow, shownCell } from './shown.js';
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 
-/** Formats a table as GitHub's Markdown, the best figure of a row in bold. */
+/** Formats a table as GitHub's Markdown; a row's best figure is bold. */
 export const markdownScores = (table: ScoreTable): string => {
   const computed = hasComputed(table);
   const rows = table.rows.map(({ label, cells }) =>

@@ -1,6 +1,6 @@
 /**
- * The Parquet writer of a library. The build replaces the compiled module by its bundle
- * (`scripts/bundle-libraries.mjs`), so exported types name none of the library's types.
+ * A library's Parquet writer. The build replaces the compiled module by its bundle
+ * (`scripts/bundle-libraries.mjs`), so exported types must not name the library's.
  */
 import { parquetWriteBuffer } from 'hyparquet-writer';
 

@@ -27,8 +27,8 @@ const types = {
 } as const satisfies Record<keyof LongRow | 'text', ParquetColumn['type']>;
 
 /**
- * Formats tables as one Parquet file in long form: a row for each filled cell, numbers as computed, on the
- * scale shown.
+ * Formats tables as one Parquet file in long form: a row per filled cell, numbers unrounded, on the shown
+ * scale.
  */
 export const parquetScores = async (tables: readonly ScoreTable[]): Promise<Uint8Array> => {
   const rows = longRows(tables).map((row) =>
@@ -41,7 +41,7 @@ export const parquetScores = async (tables: readonly ScoreTable[]): Promise<Uint
     type,
     data: rows.map((row) => row[name as keyof typeof types] ?? null),
   }));
-  // Loaded on demand, like every library that a single format needs.
+  // Loaded on demand, because only one format needs it.
   const { writeParquet } = await import('./parquet-library.js');
   return writeParquet(columns, `layerloom version ${version}`);
 };

@@ -11,10 +11,10 @@ export interface Shown {
   readonly value: string;
   readonly stderr: string | undefined;
   readonly interval: readonly [low: string, high: string] | undefined;
-  /** Score on one half of the problems of a choice made on the other half. */
+  /** Score on half of the problems of a choice made on the other half. */
   readonly otherHalf: string | undefined;
   readonly isBest: boolean;
-  /** True for an imported figure in a table that also has computed ones. */
+  /** True for an imported figure beside computed ones. */
   readonly isForeign: boolean;
 }
 
@@ -33,7 +33,7 @@ export const shownCell = (cell: Cell | null, { hasComputed }: { readonly hasComp
   return {
     value: visibleLine(cellText(cell)),
     stderr: stderr === undefined ? undefined : fixed(stderr, digits),
-    // Texts show one of the two; data formats have both.
+    // Texts show one of the two; data formats show both.
     interval:
       interval === undefined || stderr !== undefined
         ? undefined
@@ -49,7 +49,7 @@ const sources = ({ rows }: ScoreTable): Set<Cell['source']> =>
 
 export const hasComputed = (table: ScoreTable): boolean => sources(table).has('computed');
 
-/** Returns a column's label, with the number of models if all cells have the same number above 1. */
+/** Returns a column's label, with the number of models if it is above 1 and equal in all cells. */
 export const headOf = ({ rows }: ScoreTable, { label, kind }: TableColumn, at: number): string => {
   const counts = new Set(rows.flatMap(({ cells }) => cells[at]?.n ?? []));
   const [n] = counts;

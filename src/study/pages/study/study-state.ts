@@ -25,20 +25,20 @@ export interface Amount {
 
 export interface MergesState extends Amount {
   readonly isWorking: boolean;
-  /** Bytes that the last run wrote, and the number planned. */
+  /** Bytes that the last run wrote, and planned to write. */
   readonly bytes: { readonly written: number; readonly total: number } | null;
-  /** Seconds until all merges are made: null if unknown, 0 if all are made. */
+  /** Seconds until all merges are made; null if unknown, 0 if done. */
   readonly secondsLeft: number | null;
 }
 
-/** Progress of a study's scores, one for each model and task. */
+/** Progress of a study's scores, counted by model and task. */
 export interface ScoresState extends Amount {
   readonly tasks: readonly (Amount & { readonly task: string })[];
   readonly running: readonly RunningRequests[];
   readonly secondsLeft: number | null;
 }
 
-/** An error of a study; the latest come first. */
+/** An error in a study. */
 export interface StudyError {
   /** ISO 8601; null if unknown. */
   readonly at: string | null;
@@ -46,20 +46,18 @@ export interface StudyError {
   readonly message: string;
 }
 
-/** A study at one moment. */
+/** The state of a study at one moment. */
 export interface StudyState {
   readonly title: string;
   readonly directory: string;
-  /** ISO 8601. */
   readonly at: string;
-  /** States of training runs; null without a training. */
   readonly training: readonly RunStatus[] | null;
-  /** State of the merges; null before a batch has begun. */
+  /** Merges; null before a batch has begun. */
   readonly merges: MergesState | null;
-  /** State of the scores; null for an experiment without `evaluate:`. */
+  /** Scores; null for an experiment without `evaluate:`. */
   readonly scores: ScoresState | null;
   readonly errors: readonly StudyError[];
-  /** Files that could not be read this time. Figures from them are those of the last successful reading. */
+  /** Files that could not be read this time; figures from them are from the last time. */
   readonly unread: readonly string[];
 }
 
@@ -75,7 +73,7 @@ export class StudyWatch {
   #lastTraining: readonly RunStatus[] | null = null;
   #unread: string[] = [];
 
-  /** @param training directories as written by `trainInit` */
+  /** @param training directories of `trainInit` */
   constructor(directory: string, training: readonly string[] = []) {
     this.#directory = resolve(directory);
     this.#training = training;
@@ -85,8 +83,8 @@ export class StudyWatch {
   }
 
   /**
-   * Returns the present state. An unreadable record or training keeps its last value; another unreadable file
-   * counts as absent.
+   * Returns the present state. An unreadable record or training keeps its last value; other unreadable files
+   * count as absent.
    */
   async look(): Promise<StudyState> {
     this.#unread = [];
@@ -135,7 +133,7 @@ export class StudyWatch {
     const done = merges.filter((merge) => merge.state === 'done').length;
     const failed = merges.filter((merge) => merge.state === 'failed').length;
     const isWorking = (await this.#attempt([], () => isBatchWorking(this.#directory))) ?? false;
-    // Records of earlier versions lack some numbers: these are unknown.
+    // Earlier versions did not record these numbers.
     const total = Number.isFinite(cost.bytesToWrite) ? cost.bytesToWrite : 0;
     const isLeft = isWorking && state === 'running' && done + failed < merges.length;
     const secondsLeft = !isLeft
@@ -203,7 +201,7 @@ export class StudyWatch {
     };
   }
 
-  /** Returns the open tasks of running evaluations; all open tasks if none runs. */
+  /** Returns the open tasks of running evaluations, or all open tasks if none run. */
   async #askedOf(record: ExperimentRecord, open: readonly OpenModel[]): Promise<readonly OpenModel[]> {
     const asks = (await this.#attempt([], () => asksNow(this.#directory))) ?? [];
     if (asks.length === 0) return open;

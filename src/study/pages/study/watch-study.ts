@@ -14,27 +14,25 @@ import { type StudyState, StudyWatch } from './study-state.js';
 /** Options of `watchStudy`. */
 export interface WatchStudyOptions {
   out: string;
-  /** Directories of trainings, as written by `trainInit`. */
+  /** Directories of `trainInit`. */
   training?: readonly string[] | undefined;
-  /** Seconds between two pages. Default: 10. */
+  /** Seconds between pages; default 10. */
   every?: number | undefined;
-  /** Replace a file that is not a page of ours. Default: false. */
+  /** Replace a file that is not a page of ours; default false. */
   force?: boolean | undefined;
   signal: AbortSignal;
   /** Called after each page is written. */
   onWritten?: ((state: StudyState) => void) | undefined;
 }
 
-/** The result of a watch. */
+/** Result of `watchStudy`. */
 export interface WatchedStudy {
-  /** Absolute path of the page. */
   readonly out: string;
-  /** Number of times it was written. */
   readonly pages: number;
   readonly state: StudyState;
 }
 
-/** @param every seconds between two pages; undefined for the last page, which does not reload */
+/** @param every seconds between pages; undefined for the last page, which does not reload */
 export const drawStudy = (state: StudyState, every: number | undefined): Promise<string> =>
   stillPage({
     title: state.title,
@@ -43,11 +41,11 @@ export const drawStudy = (state: StudyState, every: number | undefined): Promise
   });
 
 /**
- * Writes the page of a running study repeatedly and atomically. When the signal aborts, writes it once more,
- * without reloading. Files that cannot be read do not end the watch, and are named on the page.
+ * Writes a running study's page repeatedly and atomically. When the signal aborts, writes it once more,
+ * without reloading. Unreadable files do not end the watch; the page names them.
  *
- * @throws EXPERIMENT_MISSING if the directory does not exist and no training is given;
- * TRAINING_INVALID, INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
+ * @throws EXPERIMENT_MISSING if the directory does not exist and no training is given; TRAINING_INVALID,
+ * INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
  */
 export const watchStudyOf = async (
   directory: string,

@@ -16,16 +16,16 @@ import {
 import type { Resampling } from '../statistics/resample.js';
 
 export interface TableOptions extends Resampling {
-  /** Layouts to make, such as `table-1`. Default: every layout with a filled cell. */
+  /** Layouts, such as `table-1`; default: every layout with a filled cell. */
   readonly tables?: readonly string[] | undefined;
   /**
    * Metric, as `metric,filter`, for every task that has it; or a function from task to metric. Default:
    * headline metrics.
    */
   readonly metric?: string | HeadlineMetric | undefined;
-  /** Equivalence margin in points, for ablations and reverted experts. Default: equivalence is not tested. */
+  /** Equivalence margin in points, for ablations and reverted experts; default: equivalence is not tested. */
   readonly margin?: number | undefined;
-  /** Half width in points of the 95 % intervals that the table `plan` is made for. Default: none is made. */
+  /** Half width in points of the 95 % intervals that the table `plan` is for; default: no such table. */
   readonly plan?: number | undefined;
 }
 
@@ -39,8 +39,7 @@ export interface Subject {
 }
 
 /**
- * Returns the paper's name of the benchmark, or the task's own. Each metric of perplexity counts as a
- * benchmark.
+ * Returns the paper's name of the benchmark, or the task's own. Each perplexity metric counts as a benchmark.
  */
 const benchmarkOf = (task: string, metric: string, declared: ScoredExperiment['declared']): string => {
   const own = declared?.get(task)?.name;
@@ -131,7 +130,7 @@ export class Board {
     return scoresOf(models, task, metric);
   }
 
-  /** Returns the reason why no model of a language may be called the best in a task; undefined if one may. */
+  /** Returns why no model of a language may be called the best on a task; undefined if one may. */
   whyNoBest(subject: Subject): string | undefined {
     const { models, languages } = this.experiment;
     const { language } = subject;
@@ -158,7 +157,7 @@ export class Board {
     return this.#made.get(key) as T;
   }
 
-  /** Returns a comparison. If the results cannot be paired, records the refusal and returns undefined. */
+  /** Returns a comparison. If results cannot be paired, records why and returns undefined. */
   attempt<T>(compare: () => T): T | undefined {
     try {
       return compare();

@@ -20,7 +20,7 @@ export const statistics = ['min', 'avg', 'max'] as const satisfies readonly Stat
 
 const percent: Scale = { unit: 'percent', factor: 100, digits: 1 };
 
-/** Returns the scale of a benchmark's first task. With imported figures alone it is BLEU or percent. */
+/** Returns the scale of a benchmark's first task. If figures are only imported, it is BLEU or percent. */
 export const scaleFor = (board: Board, benchmark: string): Scale =>
   board.subjects.find((of) => of.benchmark === benchmark)?.scale ??
   (benchmark === 'FLORES' ? { unit: 'BLEU', factor: 1, digits: 1 } : percent);
@@ -65,7 +65,7 @@ export const meanCell = (
   ...more,
 });
 
-/** Returns the lowest or highest score as a cell, with an interval whose resamples choose again. */
+/** Returns the lowest or highest score as a cell, with an interval whose resamples repeat the choice. */
 export const extremeCell = (
   board: Board,
   scores: readonly ModelScore[],
@@ -82,7 +82,7 @@ export const extremeCell = (
     value: value * scale.factor,
     digits: scale.digits,
     n: summary.n,
-    // The standard error of a choice belongs to the corrected score, which is not shown.
+    // The chosen model's standard error belongs to the corrected score, which is not shown.
     ...(summary.n === 1 && stderr !== undefined ? { stderr } : {}),
     ...chosen,
     model: model.name,
@@ -103,7 +103,9 @@ const errorOf = (
   };
 };
 
-/** Returns the estimate of a group's mean. If the same problems chose the group, resamples choose again. */
+/**
+ * Returns the estimate of a group's mean. If the same problems chose the group, resamples repeat the choice.
+ */
 export const estimateOf = (
   board: Board,
   group: Group,
@@ -133,17 +135,17 @@ const summaryCell = (
       ...named,
     });
   const cell = extremeCell(board, scores, statistic, scale);
-  // The best pair of the best configuration was chosen twice: no interval is known.
+  // The best pair of the best configuration was chosen twice, for which no interval is known.
   if (cell === null || rowIn(group, subject).candidates === undefined) return cell && { ...cell, ...named };
   const { interval: _, estimand: __, ...chosenTwice } = cell;
   return { ...chosenTwice, ...named };
 };
 
-/** Identifies the figure of a group in a language, which may differ from the group's. */
+/** Identifies a group's figure in a language, which may differ from the group's. */
 export interface CellKey {
   readonly benchmark: string;
   readonly group: string;
-  /** The group's language, in which its configuration was chosen. */
+  /** The language in which the group's configuration was chosen. */
   readonly subject: string;
   readonly language: string;
   readonly statistic: Statistic;
@@ -171,7 +173,7 @@ export const figure = (board: Board, key: CellKey, scale = scaleFor(board, key.b
   return board.imported.cell(key, { ...scale, unit: importUnit(scale) }) ?? null;
 };
 
-/** Returns the mean over languages; null unless the group has scores in every language. */
+/** Returns the mean over languages; null if the group lacks scores in one. */
 export const meanOverLanguages = (
   board: Board,
   group: Pick<Group, 'models' | 'configuration'>,
@@ -191,7 +193,7 @@ export const meanOverLanguages = (
   };
 };
 
-/** Returns the mean of cells; null unless all are filled. */
+/** Returns the mean of cells; null if any is empty. */
 export const meanOfCells = (cells: readonly (Cell | null)[]): Cell | null => {
   const values = cells.flatMap((cell) => (typeof cell?.value === 'number' ? cell.value : []));
   const first = cells.find((cell) => cell !== null);
@@ -214,7 +216,7 @@ export const differenceCell = (
   ...more,
 });
 
-/** True if a higher score is better. Imported figures alone count as such. */
+/** True if a higher score is better, which is assumed for imported figures alone. */
 export const isMoreBetter = (board: Board, benchmark: string): boolean => {
   for (const subject of board.subjects.filter((of) => of.benchmark === benchmark)) {
     const [score] = board.scores(board.experiment.models, subject);
@@ -223,7 +225,7 @@ export const isMoreBetter = (board: Board, benchmark: string): boolean => {
   return true;
 };
 
-/** Marks the best figures of a row, unless its problems cannot decide (`whyNoBest`). */
+/** Marks a row's best figures, unless its problems cannot decide (`whyNoBest`). */
 export const markBestIn = (
   board: Board,
   subjects: readonly (Subject | undefined)[],
@@ -234,6 +236,6 @@ export const markBestIn = (
     ? cells
     : markBest(cells, isHigherBetter);
 
-/** Returns a table's id; MGSM, the paper's benchmark, has the layout's plain name. */
+/** Returns a table's id; for MGSM, the paper's benchmark, only the layout's name. */
 export const idOf = (layout: string, benchmark: string): string =>
   benchmark === 'MGSM' ? layout : `${layout}/${benchmark.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;

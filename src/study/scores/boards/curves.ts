@@ -2,7 +2,7 @@ import { isPair } from '../reading/configurations.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import type { Board, Subject } from './board.js';
 
-/** The τ of a curve base + α·τ: that of a task expert, of a language expert, or the sum of both. */
+/** The τ in base + α·τ: of a task expert, of a language expert, or the sum of both. */
 export type CurveKind = 'task' | 'language' | 'both';
 
 export const kindLabels: Readonly<Record<CurveKind, string>> = {
@@ -13,7 +13,7 @@ export const kindLabels: Readonly<Record<CurveKind, string>> = {
 
 export interface Curve {
   readonly kind: CurveKind;
-  /** An expert's name, or both of a pair: `math-1+swh-1`. */
+  /** An expert's name, or a pair's: `math-1+swh-1`. */
   readonly member: string;
   readonly task: string | null;
   readonly language: string | null;
@@ -21,7 +21,7 @@ export interface Curve {
 }
 
 /**
- * Returns the curves of a language's task: merges base + α·τ of its experts and pairs, with the base at α = 0
+ * Returns curves on a task in a language: merges base + α·τ of its experts and pairs, with the base at α = 0
  * and single experts at α = 1. A language without experts gets the curves of all experts. A curve needs a
  * scored merge with α ≠ 1, because α = 1 is plain task arithmetic.
  */
@@ -64,7 +64,7 @@ const kindOf = (model: ScoredModel): CurveKind | undefined => {
   return task === null ? 'language' : undefined;
 };
 
-/** Returns α of a merge base + α·Σ τ; undefined for other merges. */
+/** Returns the α of a merge base + α·Σ τ; undefined for other merges. */
 const alphaOf = ({ role, method, configuration }: ScoredModel): number | undefined => {
   if (role !== 'merge' || method !== 'task_arithmetic') return undefined;
   const { lambda = 1, normalize = false, weights = [1], weight = 1 } = configuration;

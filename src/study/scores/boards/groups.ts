@@ -20,21 +20,21 @@ import type { Board, Subject } from './board.js';
 import { isMergedId } from './group-ids.js';
 
 export interface Group {
-  /** `base`, `language`, `task`, `soup-best`, `swap-default`, …, or the role of a reference: `joint`. */
+  /** `base`, `language`, `task`, `soup-best`, `swap-default`, …, or a reference's role: `joint`. */
   readonly id: string;
   readonly label: string;
   /** The language and task for which the group was made and its configuration chosen. */
   readonly subject: Subject;
   readonly models: readonly ScoredModel[];
   readonly missing?: number;
-  /** The configuration, for merges of pairs. */
+  /** The configuration of merges of pairs. */
   readonly configuration?: string;
   readonly competition?: Competition;
-  /** Score on one half of the problems if the other half chooses, on the harness's scale. */
+  /** Score on half of the problems if the other half chooses, on the harness's scale. */
   readonly otherHalf?: number;
 }
 
-/** Ids of groups in column order. Roles of further references follow the experts. */
+/** Groups by id in column order. Roles of further references follow the experts. */
 const labels: Readonly<Record<string, string>> = {
   base: 'base',
   language: 'language experts',
@@ -55,12 +55,12 @@ const order = Object.keys(labels);
 export const labelOf = (id: string): string =>
   ownValue(labels, id) ?? id.replace(/-(best|default)$/, ', $1').replaceAll('_', ' ');
 
-/** Returns a method's name in tables; the paper's call layer swaps "swaps". */
+/** Returns a method's name in tables; like the paper's, they call layer swaps "swaps". */
 const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : method);
 
 export const isMerged = ({ id }: Pick<Group, 'id'>): boolean => isMergedId(id);
 
-/** Order: base and experts, further references, merges, then unknown ids by name. */
+/** Sorts ids: base and experts, further references, merges, then unknown ids by name. */
 export const sortGroups = (ids: Iterable<string>): string[] => {
   const place = (id: string): number => {
     const known = order.indexOf(id);
@@ -70,10 +70,7 @@ export const sortGroups = (ids: Iterable<string>): string[] => {
   return [...new Set(ids)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
 };
 
-/**
- * Removes groups with the same models as an earlier one, because a single configuration is both default and
- * best.
- */
+/** Removes groups with the same models as an earlier one: a single configuration is both default and best. */
 export const distinctGroups = (groups: readonly Group[]): Group[] =>
   groups.filter(
     ({ models }, at) =>
@@ -85,14 +82,16 @@ export const distinctGroups = (groups: readonly Group[]): Group[] =>
         ),
   );
 
-/** Returns a group's row in a task, with the candidates if the group was chosen in this task. */
+/** Returns a group's row on a task, with the candidates if it was chosen on this task. */
 export const rowIn = ({ models, competition, subject }: Group, { task }: Subject): Row =>
   rowOf(models, task, subject.task === task ? competition?.candidates.map((of) => of.models) : []);
 
 export const configurationsIn = (board: Board, language: string): readonly Configuration[] =>
   board.remember(`configurations ${language}`, () => configurationsOf(board.experiment.models, language));
 
-/** Returns a group's label. A subject's own label takes precedence, because soups may not be uniform. */
+/**
+ * Returns a group's label. A label of the subject itself takes precedence, because soups may not be uniform.
+ */
 export const labelIn = (board: Board, subjects: readonly Subject[], id: string): string => {
   const labels = subjects.flatMap((subject) =>
     groupsOf(board, subject).flatMap((group) => (group.id === id ? group.label : [])),
@@ -102,14 +101,14 @@ export const labelIn = (board: Board, subjects: readonly Subject[], id: string):
 
 export interface Undecided {
   readonly label: string;
-  /** The reason, for example `too few problems to say (…)`. */
+  /** The reason, such as `too few problems to say (…)`. */
   readonly reason: string;
 }
 
-/** Most models without merges that are compared one by one; more give too many pairs to read. */
+/** Most models without merges that are compared one by one; more would give too many pairs to read. */
 const mostAlone = 10;
 
-/** True if the experiment has a few models and no merges: each model is a group of its own. */
+/** True if each model is a group of its own: the experiment has few models and no merges. */
 export const areAlone = ({ experiment: { models } }: Board): boolean =>
   models.length <= mostAlone && models.every(({ role }) => role !== 'merge');
 
@@ -119,8 +118,8 @@ interface Found {
 }
 
 /**
- * Returns a language's groups with scores in a task: base, experts, further references, and each method's
- * default and best configuration. The best is chosen in this task, and absent if the problems cannot decide
+ * Returns a language's groups with scores on a task: base, experts, further references, and each method's
+ * default and best configuration. The best is chosen on this task, and absent if the problems cannot decide
  * (`undecidedIn`).
  */
 export const groupsOf = (board: Board, subject: Subject): readonly Group[] => foundIn(board, subject).groups;
@@ -216,7 +215,7 @@ const whyUndecided = (
   });
 };
 
-/** Returns the merge whose experts are soups. Among several, returns the one with the default configuration. */
+/** Returns the merge whose experts are soups; of several, the one with the default configuration. */
 const oneOf = (models: readonly ScoredModel[]): readonly ScoredModel[] => {
   const byVariant = [...groupBy(models, ({ variant, name }) => variant ?? name)];
   const distinct = distinctConfigurations(

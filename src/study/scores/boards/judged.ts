@@ -3,15 +3,16 @@ import { compareRows, holm, type PairedComparison } from '../comparing/paired.js
 import type { Board, Subject } from './board.js';
 import { areAlone, distinctGroups, type Group, groupsOf, isMerged, rowIn } from './groups.js';
 
-// Tables, sentences and pictures share one comparison of two groups, so that a page cannot contradict itself.
-// It depends on groups, metric, problems, candidates, and the number of comparisons that p is adjusted for.
+// Tables, sentences and pictures share each comparison of two groups, so that a page cannot contradict
+// itself. It depends on groups, metric, problems, candidates, and the number of comparisons that p is
+// adjusted for.
 
 export interface Judged {
   readonly subject: Subject;
   readonly a: Group;
   readonly b: Group;
   readonly result: PairedComparison;
-  /** The adjusted p-value; undefined without results by problem. */
+  /** Adjusted p-value; undefined without results by problem. */
   readonly adjusted: number | undefined;
   readonly conclusion: Conclusion;
 }
@@ -22,8 +23,8 @@ export interface Compared extends Pick<Judged, 'subject' | 'a' | 'b' | 'result'>
 }
 
 /**
- * Compares every group of merges with every other group in one task; without merges, every pair of groups. p
- * is adjusted for all of these comparisons (Holm).
+ * Compares every group of merges with every other group on a task; without merges, every pair of groups. p is
+ * adjusted for all these comparisons (Holm).
  */
 export const judgedIn = (board: Board, subject: Subject): readonly Judged[] =>
   board.remember(`judged ${subject.language} ${subject.task}`, () => {
@@ -39,7 +40,7 @@ export const judgedIn = (board: Board, subject: Subject): readonly Judged[] =>
     );
   });
 
-/** Compares two groups; returns an empty list if their results are for different problems. */
+/** Compares two groups; returns an empty list if their problems differ. */
 export const compare = (board: Board, a: Group, b: Group, subject: Subject): Compared[] => {
   const nameOf = ({ id, subject: of }: Group): string => `${id} of ${of.language} ${of.task}`;
   const result = board.remember(

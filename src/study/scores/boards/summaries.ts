@@ -10,15 +10,14 @@ export interface Summary {
   readonly avg: number;
   readonly max: ModelScore;
   readonly estimate: Estimate | undefined;
-  /** Standard error of the mean if the models' scores were independent, s / √n. Undefined for one model. */
+  /** Standard error of the mean if models' scores were independent, s / √n; undefined for one model. */
   readonly plainStderr: number | undefined;
 }
 
-/** Summarises scores; undefined without any. */
 export const summarise = (scores: readonly ModelScore[]): Summary | undefined => {
   if (scores.length === 0) return undefined;
   const n = scores.length;
-  // Ties are broken by name, so that the order of models does not matter.
+  // Breaks ties by name, so that the order of models does not matter.
   const ofSign = (sign: number) =>
     scores.toSorted((a, b) => sign * (a.value - b.value) || (a.model.name < b.model.name ? -1 : 1));
   const values = scores.map(({ value }) => value);

@@ -11,10 +11,10 @@ export interface HalfChoice {
   /** Index of the configuration that is best on all problems, and its score on them. */
   readonly best: number;
   readonly onAll: number;
-  /** Mean score on one half of the problems of the configuration that was best on the other half. */
+  /** Mean score on half of the problems of the configuration that was best on the other half. */
   readonly onOtherHalf: number;
   /**
-   * By configuration: the number of the `2 * splits` halves that chose it. Equal configurations share a half.
+   * For each configuration, how many of the `2 * splits` halves chose it. Equal configurations share a half.
    */
   readonly chosen: readonly number[];
   readonly splits: number;
@@ -22,17 +22,17 @@ export interface HalfChoice {
 }
 
 export interface HalfChoiceOptions {
-  /** Number of random splits; each is used both ways. Default: 100. */
+  /** Number of random splits, each used both ways; default 100. */
   readonly splits?: number | undefined;
   readonly seed?: number | undefined;
 }
 
 /**
  * Chooses the best of many configurations on one half of the problems and scores it on the other half, then
- * swaps the halves. Averages over seeded random splits. This removes the winner's curse: the luck of a best
- * that is chosen and scored on the same problems.
+ * swaps the halves. Averages over seeded random splits. This removes the winner's curse: a best that is
+ * chosen and scored on the same problems looks too good.
  *
- * @param configurations each configuration's results in one task, one for each pair of experts
+ * @param configurations each configuration's results on one task, one per pair of experts
  * @returns undefined without results by problem
  * @throws RESULTS_NOT_PAIRED as `comparePaired`
  */

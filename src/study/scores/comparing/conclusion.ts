@@ -3,9 +3,9 @@ import { nameOfMetric, scaleOf } from '../reading/metrics.js';
 import { fixed, pText } from '../reading/score-table.js';
 import type { PairedComparison } from './paired.js';
 
-// The verdicts and words of tables, reports and searches.
+// Verdicts and their words in tables, reports and searches.
 
-/** Fewest problems for a verdict. With 29, a share's standard error can exceed 9 points. */
+/** Fewest problems for a verdict. With 29, a share's standard error may exceed 9 points. */
 export const fewestProblems = 30;
 
 /** The verdict on the first side of a comparison. */
@@ -13,16 +13,16 @@ export type Verdict =
   | 'better'
   | 'worse'
   | 'within noise'
-  /** Significant alone, but a side was chosen on these problems from too many candidates. */
+  /** Significant by itself, but a side was chosen on these problems from too many candidates. */
   | 'chosen among many'
-  /** Significant alone, but not after adjustment for all comparisons made. */
+  /** Significant by itself, but not after adjustment for all comparisons made. */
   | 'one of many'
   | 'too few problems'
   | 'at floor'
   | 'at ceiling'
   | 'not tested';
 
-/** A comparison of a first side with a second. Figures are on the harness's scale, not in percent. */
+/** Facts about a comparison of a first side with a second, on the harness's scale, not in percent. */
 export interface ComparedFacts {
   /** `metric,filter` */
   readonly metric: string;
@@ -32,22 +32,22 @@ export interface ComparedFacts {
   readonly difference: number;
   /** 95 % interval of the difference. */
   readonly interval?: readonly [low: number, high: number] | null | undefined;
-  /** The population that the interval describes: `these experts`. */
+  /** The population that the interval describes, such as `these experts`. */
   readonly estimand?: string | null | undefined;
-  /** Two-sided p-value of this comparison alone. It is below 5 % if the interval excludes 0. */
+  /** Two-sided p-value of this comparison by itself; below 5 % if the interval excludes 0. */
   readonly p?: number | null | undefined;
-  /** p adjusted for all comparisons, with their number; undefined for a single comparison. */
+  /** p adjusted for all comparisons, and their number; undefined for a single comparison. */
   readonly adjusted?: { readonly p: number; readonly comparisons: number } | undefined;
-  /** `bootstrap`: resamples repeat a choice that these problems made. */
+  /** `bootstrap`: resamples repeat a choice that was made on these problems. */
   readonly test?: PairedComparison['test'] | null;
-  /** `bootstrap`: resamples choose again, because these problems made the choice. */
+  /** Numbers of candidates from which the sides were chosen on these problems. */
   readonly candidates?: { readonly first?: number; readonly second?: number } | undefined;
 }
 
 /** The verdict on a comparison, in words and figures. */
 export interface Conclusion {
   readonly verdict: Verdict;
-  /** Text for use alone or after "is": `within noise`, `too few problems to say`. */
+  /** Words for use alone or after "is": `within noise`, `too few problems to say`. */
   readonly words: string;
   /**
    * Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`, `p =
@@ -73,9 +73,9 @@ const verdictWords: Readonly<Record<Verdict, string>> = {
 };
 
 /**
- * Returns the verdict on a comparison. A side is better if the interval excludes 0, and p is below 5 % before
+ * Returns the verdict on a comparison. A side is better if the interval excludes 0 and p is below 5 % before
  * and after adjustment for all comparisons. If the better side was chosen on these problems and the test does
- * not choose again, p is multiplied by the number of candidates (Bonferroni).
+ * not repeat the choice, p is multiplied by the number of candidates (Bonferroni).
  */
 export const conclude = (facts: ComparedFacts): Conclusion => {
   const verdict = verdictOf(facts);
@@ -90,7 +90,7 @@ export const conclude = (facts: ComparedFacts): Conclusion => {
   };
 };
 
-/** True for a verdict that allows no statement, however large the difference. */
+/** True if the verdict allows no statement, however large the difference. */
 export const isUnsaid = (verdict: Verdict): boolean =>
   verdict === 'too few problems' || verdict === 'at floor' || verdict === 'at ceiling';
 
@@ -110,7 +110,7 @@ const verdictOf = (facts: ComparedFacts): Verdict => {
   return isBetter ? 'better' : 'worse';
 };
 
-/** Returns the end of the scale from which no score is more than one problem away. */
+/** Returns the end of the scale if all scores are within one problem of it. */
 const endOf = (
   metric: string,
   n: number,
@@ -148,7 +148,7 @@ const evidenceOf = (facts: ComparedFacts, verdict: Verdict): string[] => {
   ];
 };
 
-/** Formats a number with its sign, on the scale shown; the minus is U+2212. */
+/** Formats a number with its sign on the shown scale; the minus is U+2212. */
 const signedScore = (value: number, metric: string): string => {
   const { factor, digits } = scaleOf(metric);
   const text = fixed(Math.abs(value) * factor, digits);
@@ -165,7 +165,7 @@ const differenceText = ({ metric, difference }: ComparedFacts): string => {
   return `${signedScore(difference, metric)} ${words}`;
 };
 
-/** Formats a conclusion as a sentence; `first` begins it: `The choice`. */
+/** Formats a conclusion as a sentence that begins with `first`, such as `The choice`. */
 export const sentenceOf = (conclusion: Conclusion, first: string, second: string): string => {
   const { verdict, words } = conclusion;
   const evidence =
@@ -193,7 +193,7 @@ export const sentenceOf = (conclusion: Conclusion, first: string, second: string
 
 export interface RankedFacts {
   readonly metric: string;
-  /** Number of problems. Undefined for published figures, which do not state it. */
+  /** Number of problems; undefined for published figures, which do not state it. */
   readonly n: number | undefined;
   readonly scores: readonly number[];
 }
@@ -203,7 +203,7 @@ export const whyTooFew = (n: number): string | undefined =>
     ? `${verdictWords['too few problems']} (${problems(n)}, at least ${fewestProblems} are needed)`
     : undefined;
 
-/** Returns the reason why none of several scores may be called the best; undefined if one may. */
+/** Returns why none of several scores may be called the best; undefined if one may. */
 export const whyNoBest = ({ metric, n, scores }: RankedFacts): string | undefined => {
   if (n === undefined) return undefined;
   const few = whyTooFew(n);
@@ -213,5 +213,5 @@ export const whyNoBest = ({ metric, n, scores }: RankedFacts): string | undefine
   return scores.length > 1 && areEqual(scores) ? `all are equal (${problems(n)})` : undefined;
 };
 
-/** True if the numbers differ by rounding errors only. */
+/** True if the numbers differ only by rounding errors. */
 const areEqual = (values: readonly number[]): boolean => Math.max(...values) - Math.min(...values) < 1e-12;

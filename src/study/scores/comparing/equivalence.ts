@@ -4,17 +4,15 @@ import { meanOverProblems, type Scaled } from '../intervals/scaled.js';
 import { level } from '../intervals/shares.js';
 import { tAbove } from '../intervals/student.js';
 
-/**
- * Two one-sided tests of a difference against a margin. Figures are on the harness's scale, not in percent.
- */
+/** Two one-sided tests of a difference against a margin, on the harness's scale, not in percent. */
 export interface Equivalence {
   /** `out of reach`: with this standard error not even a difference of 0 would pass. */
   readonly verdict: 'equivalent' | 'not shown' | 'out of reach';
   /** The larger p-value of the two tests. */
   readonly p: number;
-  /** The smallest margin that these results pass. */
+  /** Smallest margin that these results pass. */
   readonly smallest: number;
-  /** The smallest margin that a difference of 0 would pass. */
+  /** Smallest margin that a difference of 0 would pass. */
   readonly reach: number;
 }
 
@@ -22,11 +20,10 @@ export interface Equivalence {
  * Tests whether a difference lies within ±`margin`, by two one-sided t tests (Schuirmann 1987) at 5 % each.
  * The variance stays above 0 even if few problems differ:
  *
- * - For two single models with scores of 0 and 1: the variance if the true difference were `margin` (Tango
- *   1998).
+ * - For two single models with binary scores: the variance if the true difference were `margin` (Tango 1998).
  * - Otherwise: the upper estimate for crossed experts and problems (`crossedSpreadAtMost`), after adding two
- *   problems, each solved by one side only (as Bonett and Price 2012). For other scores than 0 and 1, the
- *   added problems differ by the largest observed difference, once either way.
+ * problems, one solved by either side only (Bonett and Price 2012). Without binary scores, the added problems
+ * differ by the largest observed difference, in both directions.
  *
  * @returns undefined if the scores are not binary and do not vary
  */
@@ -42,7 +39,7 @@ export const equivalenceOf = (paired: PairedScores, margin: number): Equivalence
 };
 
 interface Test {
-  /** The difference's absolute value. */
+  /** Absolute difference. */
   readonly difference: number;
   readonly pOf: (difference: number, margin: number) => number;
 }
@@ -78,7 +75,7 @@ const crossedMeans = ({ byProblem, factors, isBinary }: PairedScores): Test | un
   };
 };
 
-/** Returns the margin at which p, which falls with the margin, is 5 %. */
+/** Returns the margin at which p, which falls with it, is 5 %. */
 const smallestOf = (pOf: (margin: number) => number): number => {
   let [low, high] = [0, 1];
   while (pOf(high) > level && high < 1e9) high *= 2;

@@ -16,36 +16,36 @@ import { meanOf } from '../statistics/mean.js';
 import type { Resampling } from '../statistics/resample.js';
 
 /**
- * A comparison of two models, or of two rows of a table, on the same problems. Figures are on the harness's
- * scale, not in percent.
+ * Compares two models, or two rows of a table, on the same problems. Figures are on the harness's scale, not
+ * in percent.
  */
 export interface PairedComparison {
   readonly n: number;
-  /** Scores of `a` and `b`; for rows of several models, their means. */
+  /** Scores of `a` and `b`; for rows, means over models. */
   readonly scores: readonly [a: number, b: number];
   /** The first score minus the second. */
   readonly difference: number;
   readonly higherIsBetter: boolean;
-  /** Problems that only A solved; undefined for rows of several models and for scores other than 0 and 1. */
+  /** Problems that only A solved; undefined for rows of several models, and scores that are not binary. */
   readonly onlyA: number | undefined;
   readonly onlyB: number | undefined;
   /**
-   * Two-sided p-value: McNemar's exact test for one model against one with scores of 0 and 1, otherwise
-   * Student's t of the difference and its standard error. At least 2^(1 - k) if k problems differ, as in any
-   * exact test of k signs.
+   * Two-sided p-value: McNemar's exact test for two single models with binary scores, otherwise Student's t
+   * of the difference and its standard error. At least 2^(1 - k) if k problems differ, as in any exact test
+   * of k signs.
    */
   readonly p: number | undefined;
-  /** `bootstrap`: Student's t with the error of resamples that choose again. */
+  /** `bootstrap`: Student's t with the error from resamples that repeat the choice. */
   readonly test: 'mcnemar' | 't' | 'bootstrap' | undefined;
   /** 95 % interval of the difference. */
   readonly interval: Interval | undefined;
   readonly stderr: number | undefined;
   /**
-   * The population that `p` and `interval` describe:
+   * The population that `p` and `interval` describe, such as
    * `task experts, language experts and problems like these`.
    */
   readonly estimand: string | undefined;
-  /** The reason why `interval` is undefined, if it is. */
+  /** Why `interval` is undefined. */
   readonly reason: string | undefined;
 }
 
@@ -53,9 +53,9 @@ export interface PairedComparison {
  * Compares two models problem by problem.
  *
  * @param metric as `metric,filter`
- * @returns without results by problem (BLEU, results imported without samples), only the difference and the
- *   reason
- * @throws RESULTS_NOT_PAIRED if the results are not of the same problems with the same prompts
+ * @returns only the difference and the reason if there are no results by problem (BLEU, imports without
+ * samples)
+ * @throws RESULTS_NOT_PAIRED if problems or prompts differ
  */
 export const comparePaired = (
   a: EvaluationResult,
@@ -65,7 +65,7 @@ export const comparePaired = (
 ): PairedComparison => comparePooled([a], [b], metric, options);
 
 /**
- * Compares the means of two sets of models. Problems are sampled, models are fixed.
+ * Compares the means of two sets of models. Problems are a sample, models are fixed.
  *
  * @throws RESULTS_NOT_PAIRED as `comparePaired`
  */
@@ -77,8 +77,8 @@ export const comparePooled = (
 ): PairedComparison => compareRows({ results: a }, { results: b }, metric, options);
 
 /**
- * Compares the means of two rows of a table in one task. Problems, which all models share, and sampled
- * experts are crossed effects (`crossed.ts`). If the same problems chose a row, resamples choose again
+ * Compares the means of two rows of a table on one task. Problems, shared by all models, and experts are
+ * samples with crossed effects (`crossed.ts`). If the same problems chose a row, resamples repeat the choice
  * (`chosen.ts`).
  *
  * @throws RESULTS_NOT_PAIRED as `comparePaired`
@@ -131,8 +131,8 @@ export const compareRows = (a: Row, b: Row, metric: string, options: Resampling 
 };
 
 /**
- * @param alike differences by problem of all rows as good as the chosen ones, these included
- * @param choice effect of choosing rows by the same problems
+ * @param alike differences by problem for all rows as good as the chosen ones, including these
+ * @param choice effect of choosing rows on the same problems
  */
 const ofPaired = (
   { byProblem, factors, estimand, range }: PairedScores,
@@ -167,7 +167,7 @@ const ofPaired = (
 };
 
 /**
- * Returns the mean of comparisons of the same rows in several languages.
+ * Returns the mean over languages of comparisons of the same rows.
  *
  * @param paired undefined without results by problem
  */
@@ -258,10 +258,10 @@ const isConstant = ({ values, divisor }: Scaled, value: number): boolean =>
 const leastOf = ({ values, divisor }: Scaled): number =>
   Math.min(1, 2 ** (1 - values.filter((difference) => rounded(difference / divisor) !== 0).length));
 
-/** Rounds a difference, so that equal scores count as equal despite rounding errors. */
+/** Rounds a difference, so that equal scores remain equal despite rounding errors. */
 const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 0 : difference);
 
-/** Adjusts p-values by Holm's method. Undefined values are not counted. */
+/** Adjusts p-values by Holm's method. Skips undefined values. */
 export const holm = (values: readonly (number | undefined)[]): (number | undefined)[] => {
   const given = values.filter((value) => value !== undefined);
   if (given.length === 0) return [...values];

@@ -31,7 +31,7 @@ const layers: readonly Setting[] = [0, 1].flatMap((transition) =>
 
 const transitions = layers.filter(({ bottom }) => bottom === 5);
 
-/** The first ablation of the plan: (bottom, top). */
+/** The plan's first ablation: (bottom, top). */
 export const ablationLayers = (board: Board): ScoreTable[] =>
   ablation(board, {
     layout: 'ablation-layers',
@@ -51,7 +51,7 @@ export const ablationLayers = (board: Board): ScoreTable[] =>
           ],
   });
 
-/** The second ablation of the plan: one transition layer on either side against none. */
+/** The plan's second ablation: one transition layer on either side against none. */
 export const ablationTransition = (board: Board): ScoreTable[] =>
   ablation(board, {
     layout: 'ablation-transition',
@@ -69,7 +69,9 @@ interface Ablation {
   readonly caption: string;
   readonly settings: readonly Setting[];
   readonly compared: string;
-  /** References of a setting: the first merged one is used. Empty if the row is a reference itself. */
+  /**
+   * A setting's references; the first merged one is used; empty if the row is itself a reference.
+   */
   readonly referencesOf: (setting: Setting) => readonly Reference[];
 }
 
@@ -184,7 +186,7 @@ const modelsOf = (board: Board, language: string, reference: Reference): readonl
 
 const pairOf = ({ task, languageExpert }: ScoredModel): string => `${task}+${languageExpert}`;
 
-/** Restricts both sides to pairs with scores on both. Undefined if the sides are the same merges. */
+/** Restricts both sides to pairs with scores on both; undefined if the sides are the same merges. */
 export const ofSamePairs = (
   a: readonly ScoredModel[],
   b: readonly ScoredModel[],
@@ -199,7 +201,7 @@ export const ofSamePairs = (
   return [both(a, b), both(b, a)];
 };
 
-/** Returns a setting's merges, one for each pair: entries of an experiment may repeat a configuration. */
+/** Returns a setting's merges, one per pair, because entries may repeat a configuration. */
 const mergesAt = (board: Board, language: string, setting: Setting): ScoredModel[] => {
   const byPair = new Map<string, ScoredModel>();
   for (const model of board.experiment.models) {

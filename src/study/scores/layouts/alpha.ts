@@ -10,7 +10,7 @@ import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * Linearity of task vectors: scores of base + α·τ by α, for experts and pairs, and their departures from
+ * Linearity of task vectors: scores of base + α·τ by α, for experts and pairs, and their deviations from
  * linearity.
  */
 export const alpha = (board: Board): ScoreTable[] =>
@@ -73,7 +73,7 @@ const meanAt = (board: Board, subject: Subject, curves: readonly Curve[], value:
   return summary === undefined ? null : meanCell(summary, summary.estimate, subject.scale);
 };
 
-/** Returns each curve's model at an α; undefined unless every curve has one. */
+/** Returns each curve's model at an α; undefined if one is missing. */
 const modelsAt = (curves: readonly Curve[], value: number): readonly ScoredModel[] | undefined => {
   const models = curves.flatMap(({ at }) => at.get(value) ?? []);
   return models.length < curves.length ? undefined : models;
@@ -123,7 +123,7 @@ const alongOne =
   ({ at }) =>
     weighted([at.get(0), 1 - value], [at.get(1), value]);
 
-/** The score of additive gains: the sum of both experts' scores at this α, minus the base's. */
+/** Score of additive gains: the sum of both experts' scores at this α, minus the base's. */
 const sumOfBoth =
   (curves: readonly Curve[], value: number): Expected =>
   ({ task, language, at }) => {
@@ -139,7 +139,7 @@ const weighted = (
   return known.length < terms.length ? undefined : known;
 };
 
-/** Returns the models at α, and imaginary ones with the expected scores. */
+/** Returns the models at α, and imaginary models with the expected scores. */
 const sidesOf = (
   curves: readonly Curve[],
   value: number,

@@ -14,7 +14,7 @@ export interface Contrast {
   readonly id: string;
   /** `(0, 0) less (5, 2)` */
   readonly label: string;
-  /** The rows, with the same experts; undefined if a row is missing. */
+  /** The two rows, with the same experts; undefined if one is missing. */
   readonly sides: (subject: Subject) => Sides | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface Contrasts {
   readonly caption: string;
   readonly subjects: readonly Subject[];
   readonly contrasts: readonly Contrast[];
-  /** True if p-values of equivalence are adjusted for the rows of a language too. */
+  /** True if p-values of equivalence are also adjusted for the rows of a language. */
   readonly adjustsEquivalence?: boolean;
 }
 
@@ -45,8 +45,8 @@ interface Family {
 }
 
 /**
- * Paired differences of rows from their reference rows, by language and as the mean over languages, with
- * tests of equivalence if a margin is given. P-values are adjusted over all rows of a language.
+ * Paired differences between rows and their reference rows, by language and as the mean over languages, with
+ * tests of equivalence if a margin is given. p is adjusted over all rows of a language.
  */
 export const differences = (
   board: Board,
@@ -135,7 +135,7 @@ const compare = (board: Board, subject: Subject, contrast: Contrast): Compared |
   }));
 };
 
-/** Returns means over languages with contrasts, for the contrasts that all of them have. */
+/** Returns means over languages of the contrasts that all of them have. */
 const meanFamily = (contrasts: readonly Contrast[], families: readonly Family[]): Family[] => {
   const filled = families.filter(({ compared }) => compared.length > 0);
   if (filled.length < 2) return [];
@@ -207,7 +207,7 @@ const equivalenceWords = (
 ): string => {
   if (verdict === 'equivalent') return `equivalent within ±${margin} (${pText(p)})`;
   if (verdict === 'not shown') return `not shown to be equivalent within ±${margin} (${pText(p)})`;
-  // The margin is rounded up, so that it can be reached.
+  // Rounded up, so that the margin can be reached.
   const unit = 10 ** digits;
   const least = fixed(Math.ceil(reach * factor * unit) / unit, digits);
   return `±${margin} cannot be shown by these data, whatever the difference: the smallest margin is ±${least}`;

@@ -23,8 +23,8 @@ const baselines = ['expert', 'base'] as const;
 const baselineLabels = { expert: 'the best single expert', base: 'the base' } as const;
 
 /**
- * Two gains by language and method, in points (Fig. 2 of the follow-up): the mean over pairs minus the best
- * single expert's score, or minus the base's. Positive is better, for perplexities too.
+ * Gains by language and method, in points (the follow-up's Fig. 2): the mean over pairs minus the best single
+ * expert's score, or minus the base's. Positive is better, for perplexities too.
  */
 export const gains = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
@@ -69,7 +69,7 @@ export const gains = (board: Board): ScoreTable[] =>
 
 const singleExperts: readonly string[] = ['task', 'language'];
 
-/** Groups that were trained, not merged: experts, joint SFT and further roles. */
+/** Groups that were trained and not merged: experts, joint SFT and further roles. */
 const referenceGroups = (board: Board, subject: Subject): string[] =>
   groupsOf(board, subject)
     .filter((group) => !isMerged(group) && group.id !== 'base')
@@ -118,7 +118,7 @@ const gain = (
   };
 };
 
-/** The best of these experts describes no other experts. */
+/** The best of these experts says nothing about other experts. */
 const overExpert = (board: Board, subject: Subject, group: Group, expert: ScoredModel): PairedComparison =>
   compareRows(
     onlyThese(rowIn(group, subject)),
@@ -141,7 +141,7 @@ const turned = (compared: PairedComparison, sign: number): PairedComparison =>
           compared.interval === undefined ? undefined : [-compared.interval[1], -compared.interval[0]],
       };
 
-/** Wins: the number of pairs whose merge beats both experts, among pairs with all three scores. */
+/** Wins: how many pairs have a merge that beats both experts, of those with all three scores. */
 export const wins = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);

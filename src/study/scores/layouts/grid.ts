@@ -15,8 +15,8 @@ const swapsIn = (board: Board, language: string): readonly Configuration[] =>
   distinctConfigurations(configurationsIn(board, language).filter(({ method }) => method === 'layer_swap'));
 
 /**
- * Whether the configurations of the grid are "largely equivalent within this range" (§4.1): each one against
- * the default, within the margin, with p adjusted over all of them. Only made for a margin.
+ * Tests whether the grid's configurations are "largely equivalent within this range" (§4.1): each against the
+ * default, within the margin, with p adjusted over all of them. Only made if a margin is given.
  */
 export const equivalence = (board: Board): ScoreTable[] =>
   board.margin === undefined
@@ -62,7 +62,7 @@ const countNotes = ({ rows, columns }: ScoreTable): string[] => {
 
 /**
  * Tabulates how many configurations are above base, experts and default, and how many would be by chance if
- * all were as good as these. Configurations share problems and experts, so chance alone may put most of them
+ * all were equally good. Configurations share problems and experts, so chance alone may put most of them
  * above.
  */
 export const surpass = (board: Board): ScoreTable[] =>
@@ -120,7 +120,7 @@ const surpassedIn = (board: Board, subject: Subject, isHigherBetter: boolean): T
     });
 };
 
-/** Returns the configuration's differences from a group by problem, positive if it is better. */
+/** Returns the configuration's differences from a group by problem; positive is better. */
 const differencesOf = (
   group: Group,
   { models }: Configuration,
@@ -134,20 +134,21 @@ const differencesOf = (
   return [isHigherBetter ? paired.byProblem.values : paired.byProblem.values.map((value) => -value)];
 };
 
-/** A number of rows above 0, and that number under the hypothesis that all means are 0. */
+/** The number of rows above 0, and that number under the hypothesis that all means are 0. */
 export interface CountAbove {
   readonly above: number;
   readonly mean: number;
-  /** The number that 95 % of the draws do not exceed. */
+  /** The number that 95 % of draws do not exceed. */
   readonly most: number;
   readonly p: number;
 }
 
 /**
- * Counts rows whose sum is above 0. Draws problems again for all rows together, after shifting each row to a
- * mean of 0 (bootstrap under the hypothesis), so that the rows' correlation counts.
+ * Counts rows whose sum is above 0. A bootstrap under the hypothesis shifts each row to a mean of 0, and
+ * resamples problems for all rows together, which keeps the rows' correlation.
  *
- * @param rows differences by problem; returns undefined for none, or rows of different lengths
+ * @param rows differences by problem
+ * @returns undefined for no rows, or rows of different lengths
  */
 export const countAbove = (rows: readonly Float64Array[], resampling: Resampling): CountAbove | undefined => {
   const n = rows[0]?.length ?? 0;

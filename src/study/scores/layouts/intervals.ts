@@ -5,7 +5,7 @@ import { summarise } from '../boards/summaries.js';
 import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
 
 /**
- * Tabulates intervals of every group's mean, lowest and highest score, with a standard error that treats
+ * Tabulates intervals for every group's mean, lowest and highest score, with a standard error that treats
  * models as independent.
  */
 export const intervals = (board: Board): ScoreTable[] => [

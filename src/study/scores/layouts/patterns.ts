@@ -8,8 +8,8 @@ import { meanOf } from '../statistics/mean.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * Tabulates the patterns of §4.2: the best (bottom, top) by language and task expert. The paper finds more
- * language layers better in languages with low scores, and fewer with the best math expert.
+ * Tabulates §4.2's patterns: the best (bottom, top) by language and task expert. The paper finds that
+ * languages with low scores need more language layers, and the best math expert fewer.
  */
 export const patterns = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
@@ -70,13 +70,13 @@ const rowOf = (
   });
   const byLayers = groupBy(ofSwaps, ({ bottom, top }) => `(${bottom}, ${top})`);
   const competition = compete(configurations, new Map(scores.map((score) => [score.model.name, score])));
-  // True if there are two settings, and problems that can decide between them.
+  // True if there are two settings, and the problems can decide between them.
   if (byLayers.size < 2 || competition === undefined || board.whyNoBest(subject) !== undefined) return [];
   const sign = itemAt(scores, 0).isHigherBetter ? 1 : -1;
   const means = [...byLayers]
     .map(([layers, of]) => ({
       ...{ layers, n: of.length, first: itemAt(of, 0) },
-      // Ties to 12 digits; the fewest layers come first.
+      // Ties to 12 digits; fewest layers first.
       mean: Number(meanOf(of.map(({ value }) => value)).toPrecision(12)),
     }))
     .sort((a, b) => sign * (b.mean - a.mean) || a.first.bottom - b.first.bottom || a.first.top - b.first.top);

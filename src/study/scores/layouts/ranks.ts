@@ -8,7 +8,7 @@ import type { ScoreTable, TableRow } from '../reading/score-table.js';
 import { meanOf } from '../statistics/mean.js';
 import { type Resampling, resamplesOf } from '../statistics/resample.js';
 
-/** Ranks groups of models over languages: which is the most consistent? */
+/** Ranks groups of models over languages, to show which is the most consistent. */
 export const ranks = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
@@ -82,7 +82,7 @@ const rowsOf = (
   });
 };
 
-/** Returns each group's differences from the first group by problem; undefined without results by problem. */
+/** Returns each group's differences from the first by problem; undefined without results by problem. */
 const differencesIn = ({ subject, groups }: Place, ids: readonly string[]): Float64Array[] | undefined => {
   const rows = ids.map((id) => rowOf(groups.find((group) => group.id === id)?.models ?? [], subject.task));
   const [first] = rows;
@@ -95,7 +95,7 @@ const differencesIn = ({ subject, groups }: Place, ids: readonly string[]): Floa
 const sumOfDrawn = (values: Float64Array, counts: Uint16Array | undefined): number => {
   let sum = 0;
   for (let at = 0; at < values.length; at += 1) sum += (counts?.[at] ?? 1) * (values[at] as number);
-  // Rounding must not decide between equal means.
+  // Rounding errors must not decide between equal means.
   return Number(sum.toPrecision(12));
 };
 
@@ -108,8 +108,8 @@ export const ranksOf = (scores: readonly number[]): number[] =>
   });
 
 /**
- * Returns each draw's mean rank over the languages, by group. Languages of a benchmark translate the same
- * problems, so that these are drawn together.
+ * Returns each draw's mean rank over languages, by group. A benchmark's languages translate the same
+ * problems, so these are drawn together.
  */
 const meanRanksDrawn = (
   places: readonly (readonly Float64Array[])[],

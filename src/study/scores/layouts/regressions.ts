@@ -9,8 +9,8 @@ import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
 const references = ['base', 'language', 'task'] as const;
 
 /**
- * Regressions: merges of a language against base and experts, in tasks for which they were not made (English,
- * other benchmarks). A method's configuration is the best in the language's first task.
+ * Regressions: a language's merges against base and experts, on tasks for which they were not made (English,
+ * other benchmarks). A method's configuration is the best on the language's first task.
  */
 export const regressions = (board: Board): ScoreTable[] => {
   const rows = board.experiment.languages.flatMap((language) => {
@@ -54,7 +54,7 @@ interface Scored {
   readonly subject: Subject;
 }
 
-/** Returns a row for each group of merges; p is adjusted for all of these comparisons. */
+/** Returns a row per group of merges; p is adjusted for all these comparisons. */
 const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (TableRow | undefined)[] => {
   const known = subject.language === language ? judgedIn(board, subject) : [];
   const isKnown = (group: Group, id: string) => (of: Judged) =>
@@ -90,9 +90,7 @@ const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (T
   });
 };
 
-/**
- * Names the models that beat the merges, surely or perhaps by chance, or the reason why none can be named.
- */
+/** Names the models that beat the merges, surely or perhaps by chance, or says why none can be named. */
 const worseCell = (compared: readonly Judged[]): Cell | null => {
   const worse = compared.filter(({ conclusion }) => conclusion.verdict === 'worse');
   const maybe = compared.filter(

@@ -9,8 +9,8 @@ import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * Compares task experts with some layers, or rows of small changes, put back to the base (§3.3), with intact experts
- * and the base, in every language.
+ * Compares task experts in which layers, or rows of small changes, are reverted to the base (§3.3) with
+ * intact experts and the base, in every language.
  */
 export const reverted = (board: Board): ScoreTable[] => {
   const { models } = board.experiment;

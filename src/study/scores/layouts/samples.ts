@@ -11,7 +11,7 @@ import { meanOf } from '../statistics/mean.js';
 
 const number = (id: string, label = id) => ({ id, label, kind: 'number' as const });
 
-/** Tabulates scores of models with several answers to each problem, as papers report sampled answers. */
+/** Tabulates scores of models with several answers per problem, as papers report sampled answers. */
 export const samples = (board: Board): ScoreTable[] => [
   {
     id: 'samples',
@@ -38,7 +38,7 @@ export const samples = (board: Board): ScoreTable[] => [
       board.experiment.models.flatMap((model) => {
         const score = scoreOf(model, subject.task, subject.metric);
         const runs = score?.result.drawn?.runs;
-        // A run has no pass@k and maj@k of its own.
+        // A single run has no pass@k or maj@k.
         const isOfRuns = runs?.every((metrics) => typeof metrics[subject.metric] === 'number');
         return score === undefined || runs === undefined || !isOfRuns ? [] : [rowOf(score, runs, subject)];
       }),
@@ -47,7 +47,7 @@ export const samples = (board: Board): ScoreTable[] => [
   },
 ];
 
-/** Returns distinct tasks, because languages may share one. */
+/** Returns distinct tasks; languages may share one. */
 const tasksOf = ({ subjects }: Board): Subject[] => [
   ...new Map(subjects.map((subject) => [subject.task, subject])).values(),
 ];
@@ -81,16 +81,15 @@ const rowOf = (score: ModelScore, runs: Drawn['runs'], { task, metric, scale }: 
   };
 };
 
-/** Variances of a problem's score. */
 interface Variances {
-  /** The variance over problems of the mean over `k` answers. */
+  /** Variance over problems of the mean over `k` answers. */
   readonly whole: number;
-  /** The variance over answers to the same problem; the mean over problems. */
+  /** Variance over answers to the same problem, averaged over problems. */
   readonly drawing: number;
   readonly k: number;
 }
 
-/** Returns variances; undefined without scores by problem. */
+/** Returns the variances of a problem's score; undefined without scores by problem. */
 const varianceOf = (result: EvaluationResult, metric: string): Variances | undefined => {
   const { drawn } = result;
   const { sums, arePlain } = columnOf(result, metric) ?? { sums: [], arePlain: false };
@@ -103,15 +102,15 @@ const varianceOf = (result: EvaluationResult, metric: string): Variances | undef
 
 const varianceIn = (values: ArrayLike<number>): number => values.length * spreadOf(values).variance;
 
-/** Numbers of answers in the plan, up to twice the present one. */
+/** Numbers of answers in the plan, up to twice the present number. */
 const planned = [1, 2, 4, 8, 16, 32];
 
 /** The normal quantile of 97.5 %. */
 const wide = 1.959964;
 
 /**
- * Tabulates how many problems a wished precision takes, by numbers of answers to each. From variances of the
- * present scores: V(k) = between + drawing / k, and n = (1.96 / precision)² V(k).
+ * Tabulates how many problems a given precision needs, by number of answers per problem. From the variances
+ * of present scores: V(k) = between + drawing / k, and n = (1.96 / precision)² V(k).
  */
 export const plan = (board: Board): ScoreTable[] => {
   const points = board.plan;
@@ -138,7 +137,7 @@ export const plan = (board: Board): ScoreTable[] => {
   ];
 };
 
-/** Most models whose pairs are compared, in the experiment's order. */
+/** Most models that are compared in pairs, in the experiment's order. */
 const mostCompared = 50;
 
 const planRows = (board: Board, { task, metric, scale, benchmark }: Subject, points: number): TableRow[] => {

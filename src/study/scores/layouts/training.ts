@@ -4,7 +4,7 @@ import type { Board } from '../boards/board.js';
 import { numberCell, textCell } from '../boards/cells.js';
 import type { Cell, ScoreTable, TableColumn } from '../reading/score-table.js';
 
-// Tables 3 and 4 of arXiv 2410.01335, of the study's own models.
+// Tables 3 and 4 of arXiv 2410.01335 for the study's own models.
 
 const common = { derived: [], refusals: [] } as const;
 
@@ -20,7 +20,7 @@ const whole = (value: number | null | undefined): Cell | null =>
 const text = (value: string | number | undefined): Cell | null =>
   value === undefined ? null : textCell(String(value));
 
-/** Tabulates the data sets of the runs that trained the study's models. */
+/** Tabulates the data sets that the study's models were trained on. */
 export const datasets = ({ experiment: { trained = [] } }: Board): ScoreTable[] => {
   const asked = trained.flatMap(({ run, language, data = [], model }) =>
     data.map((set) => ({ ...set, run, model, language: set.kind === 'language' ? language : null })),
@@ -79,7 +79,7 @@ const rowColumns = [
   ['beta2', 'β₂'],
 ] as const;
 
-/** Tabulates the hyper-parameters of the runs that trained the study's models. */
+/** Tabulates the hyper-parameters that the study's models were trained with. */
 export const training = ({ experiment: { trained = [] } }: Board): ScoreTable[] => [
   {
     ...common,

@@ -6,7 +6,7 @@ import type { ScoredModel } from '../reading/scored-experiment.js';
 import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
-/** An average of a run's checkpoints that ends at a step. */
+/** An average of a run's checkpoints up to a step. */
 interface Window {
   readonly model: ScoredModel;
   readonly run: string;
@@ -15,7 +15,7 @@ interface Window {
   readonly variant: string;
 }
 
-/** Tabulates windows of training runs by last step, beside that step's checkpoint, and their gains over it. */
+/** Tabulates windows of training runs by last step, with that step's checkpoint and the gain over it. */
 export const windows = (board: Board): ScoreTable[] => {
   const found = board.experiment.models.flatMap((model) => windowOf(model) ?? []);
   const tasks = found.length === 0 ? [] : [...board.experiment.tasks.keys()];
@@ -92,7 +92,7 @@ const tablesIn = (board: Board, subject: Subject, found: readonly Window[]): Sco
   return [scores, compared];
 };
 
-/** Returns only windows whose last checkpoint has scores too. */
+/** Returns only windows whose last checkpoint also has scores. */
 const withCheckpoints = (
   windowsOfOne: readonly Window[],
   checkpointOf: (window: Window) => ScoredModel | undefined,

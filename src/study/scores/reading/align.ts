@@ -4,12 +4,12 @@ import type { EvaluationResult, ProblemResult, ScoreColumn } from '../../evaluat
 import { sumOf } from '../statistics/mean.js';
 import { type Aggregate, aggregateOf, type Range, rangeOf } from './metrics.js';
 
-/** Scores for each problem, as a sum and a weight. */
+/** Scores by problem, as sums and weights. */
 export type Column = Pick<ScoreColumn, 'sums' | 'weights'>;
 
 export interface Aligned {
   readonly n: number;
-  /** The problems in order, as found in the first of the results. */
+  /** The problems in order of the first result. */
   readonly problems: readonly ProblemResult[];
   readonly columns: readonly Column[];
   readonly aggregate: Aggregate;
@@ -18,7 +18,8 @@ export interface Aligned {
 }
 
 /**
- * Returns why results cannot be compared by problem (alphabetically first reason), or undefined if they can.
+ * Returns why results cannot be compared by problem (the alphabetically first reason), or undefined if they
+ * can.
  */
 export const whyUnpaired = (results: readonly EvaluationResult[], metric: string): string | undefined => {
   const reasons = results.flatMap((result) => {
@@ -32,7 +33,7 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
 
 const columnsBefore = new WeakMap<EvaluationResult, Map<string, ScoreColumn | undefined>>();
 
-/** Returns the scores in the result's order of problems; undefined if a problem has none. Cached. */
+/** Returns the scores in the result's order of problems; undefined if one is missing. Cached. */
 export const columnOf = (result: EvaluationResult, metric: string): ScoreColumn | undefined => {
   const own = columnsBefore.get(result) ?? new Map<string, ScoreColumn | undefined>();
   columnsBefore.set(result, own);
@@ -55,14 +56,13 @@ const findColumn = ({ columns, problems }: EvaluationResult, metric: string): Sc
 };
 
 /**
- * Aligns results by problem: by the hash of the problem's data, and also by row if a task contains a problem
- * twice.
+ * Aligns results by the hash of the problem's data, and by row too if a task contains a problem twice.
  *
- * @throws RESULTS_NOT_PAIRED if results differ in task, version, shots, answer limit, prompts
- *   or targets, or if a result lacks a problem or contains it twice
+ * @throws RESULTS_NOT_PAIRED if results differ in task, version, shots, token limit, prompts or targets, or a
+ * result lacks a problem or has it twice
  */
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
-  // Sorts by name, so that a message names the same two models whatever the order of results.
+  // By name, so that a message names the same two models in any order of results.
   const byName = results.toSorted((a, b) => (a.model < b.model ? -1 : a.model > b.model ? 1 : 0));
   const first = itemAt(byName, 0);
   for (const result of byName) checkSame(first, result);
@@ -92,7 +92,7 @@ interface ReadScores {
   readonly most: number;
 }
 
-/** Caches the alignment, because a result is compared with many others. */
+/** Caches alignments, because a result is compared with many others. */
 const readBefore = new WeakMap<EvaluationResult, Map<string, ReadScores>>();
 
 const scoresOf = (result: EvaluationResult, metric: string, keys: readonly string[]): ReadScores => {
@@ -121,11 +121,11 @@ const scoresOf = (result: EvaluationResult, metric: string, keys: readonly strin
 
 interface Problems {
   readonly places: ReadonlyMap<string, number>;
-  /** Orders by row, not by file, so that translations of the same problems have one order. */
+  /** In order of rows, not of the file, so that translations of the same problems have one order. */
   keys: readonly string[];
 }
 
-/** A cache by list. Lists of the same problems in the same rows share `keys`, once compared. */
+/** A cache by list. Lists with the same problems in the same rows share `keys`, once compared. */
 const known = new WeakMap<readonly ProblemResult[], Problems>();
 
 const problemsOf = (result: EvaluationResult, first: EvaluationResult): Problems => {
@@ -191,8 +191,7 @@ const notPaired = (first: EvaluationResult, other: EvaluationResult, reason: str
   });
 
 /**
- * Returns jackknife pseudo-values (Tukey 1958): n θ − (n − 1) · (θ without the problem). The mean of these is the
- * model's score; if the score is a mean, they are the problems' scores.
+ * Returns jackknife pseudo-values (Tukey 1958): n θ − (n − 1) · (θ without the problem). The mean of these is the model's score; if the score is a mean, they are the problems' scores.
  */
 export const pseudoValues = ({ sums, weights }: Column, { of, isMean }: Aggregate): Float64Array => {
   if (isMean) return sums;

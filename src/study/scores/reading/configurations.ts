@@ -5,7 +5,7 @@ import { meanOf } from '../statistics/mean.js';
 import type { ModelScore } from './model-score.js';
 import type { ScoredModel } from './scored-experiment.js';
 
-/** Merges of one configuration: one for each pair of experts of a language. */
+/** A configuration's merges, one per pair of a language's experts. */
 export interface Configuration {
   /** The name in the experiment: `default`, `grid/b3-u0-tb0-tu0`. */
   readonly variant: string;
@@ -15,7 +15,7 @@ export interface Configuration {
 
 const ofSoups = ['soup', 'all-soup'];
 
-/** True for a merge of one task expert and one language expert, neither of them a soup. */
+/** True for a merge of one task expert and one language expert, neither a soup. */
 export const isPair = ({ role, task, languageExpert }: ScoredModel): boolean =>
   role === 'merge' &&
   task !== null &&
@@ -41,11 +41,14 @@ export const configurationsOf = (models: readonly ScoredModel[], language: strin
   );
 };
 
-/** Names a way of the follow-up by its entry: swaps by a partition are compared with plain swaps. */
+/**
+ * Returns the method, or for the follow-up's swaps by a partition the entry, because they are compared with
+ * plain swaps.
+ */
 const methodOf = ({ method, entry, configuration }: ScoredModel): string =>
   configuration['partition'] === undefined ? (method as string) : `${byPartition}${entry}`;
 
-/** Before the entry in `method` of configurations by a partition. */
+/** Prefix before the entry in `method` of configurations by a partition. */
 export const byPartition = 'partition: ';
 
 export const distinctMerges = (models: readonly ScoredModel[]): ScoredModel[] => {
@@ -102,7 +105,7 @@ const settingsOf = ({ method, models }: Configuration): string =>
     ...Object.entries(itemAt(models, 0).configuration).sort(([a], [b]) => compareTexts(a, b)),
   ]);
 
-/** Texts of a configuration. Copies under other names share at least one of them. */
+/** Texts that identify a configuration. Copies under other names share at least one. */
 const identitiesOf = ({ method, models }: Configuration, settings: string): string[] => {
   const byPair = (of: (model: ScoredModel) => unknown): string =>
     models
@@ -117,17 +120,17 @@ const identitiesOf = ({ method, models }: Configuration, settings: string): stri
   ];
 };
 
-/** The settings of a layer swap, with the method's defaults for missing ones (§4.2). */
+/** Settings of a layer swap; missing ones are the method's defaults (§4.2). */
 export interface SwapSetting {
   readonly bottom: number;
   readonly top: number;
   readonly bottomTransition: number;
   readonly topTransition: number;
-  /** True for equal weights, average outside the layers, and norms that follow their layer. */
+  /** True for equal weights, averages outside the layers, and norms that follow their layer. */
   readonly isPlain: boolean;
 }
 
-/** Returns a swap's setting; undefined for swaps by partition or by named layers, and for other methods. */
+/** Returns a swap's setting; undefined for other methods, and for swaps by a partition or by named layers. */
 export const swapSetting = ({ method, configuration }: ScoredModel): SwapSetting | undefined => {
   if (method !== 'layer_swap' || !isByCounts(configuration)) return undefined;
   const count = (name: string, otherwise: number): number => {
@@ -160,8 +163,8 @@ export const isUniformSoup = ({ method, configuration }: ScoredModel): boolean =
 };
 
 /**
- * Returns a method's default. Layer swaps: the entry `default`, else the paper's. Soups: that entry, else the
- * uniform soup. Others: the only configuration.
+ * Returns a method's default: for layer swaps the entry `default`, else the paper's; for soups that entry,
+ * else the uniform soup; for others the only configuration.
  */
 export const defaultOf = (
   configurations: readonly Configuration[],
@@ -176,20 +179,23 @@ export const defaultOf = (
 };
 
 export interface Competition {
-  /** Only configurations scored for the most pairs: one that lacks a hard pair could win unfairly. */
+  /**
+   * Configurations scored for the most pairs. Others are excluded: without a hard pair they could win
+   * unfairly.
+   */
   readonly candidates: readonly Configuration[];
-  /** Ties are broken by settings. */
+  /** The best, with ties broken by settings. */
   readonly best: Configuration;
-  /** Number of configurations that lack scores of some pairs. */
+  /** Number of configurations without scores for some pairs. */
   readonly incomplete: number;
 }
 
 /**
- * Chooses a language's configuration with the best mean over its pairs. The paper states no rule; this one is
+ * Chooses a language's configuration with the best mean over its pairs. The paper states no rule; this is
  * ours.
  *
- * @param configurations as returned by `configurationsOf`
- * @param scores by model name
+ * @param configurations from `configurationsOf`
+ * @param scores by model
  */
 export const compete = (
   configurations: readonly Configuration[],

@@ -21,7 +21,7 @@ const aliases: Readonly<Record<string, string>> = {
   'multilingual soup x math soup': 'multilingual',
 };
 
-/** Groups that have the same models in every language. */
+/** Groups with the same models in every language. */
 const shared = ['base', 'task'];
 
 interface Figure {
@@ -65,8 +65,8 @@ export class ImportedFigures {
   }
 
   /**
-   * Returns a figure as a cell, preferably one in the unit of the table. If other figures for the cell
-   * differ, its flag names them.
+   * Returns a figure as a cell, preferably in the table's unit. If other figures for the cell differ, its
+   * flag names them.
    *
    * @param subject language of the group's models
    * @param language language of the benchmark
@@ -87,7 +87,7 @@ export class ImportedFigures {
     if (chosen === undefined) return undefined;
     const { summary } = chosen;
     const value = onScale(summary, factor);
-    // Half a step of the coarser figure: the difference that rounding explains.
+    // Half a step of the coarser figure: rounding explains such a difference.
     const others = found.filter(
       ({ summary: other }) =>
         Math.abs(onScale(other, factor) - value) > 0.5 * Math.min(factor, 100) * 1e-3 + 1e-9,

@@ -22,15 +22,15 @@ import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
 import { selectionCaveats } from './selected.js';
 
 export interface Loading {
-  /** False leaves out responses and answers, which is faster. Default: true. */
+  /** False skips responses and answers, which is faster; default true. */
   readonly responses?: boolean;
 }
 
 /**
- * Reads an experiment with all results that its `experiment.json` names.
+ * Reads an experiment with all results named in its `experiment.json`.
  *
- * @param directory an experiment's directory, evaluated or not
- * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID. An unreadable result is a warning
+ * @param directory of an experiment, evaluated or not
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID. Unreadable results are warnings
  */
 export const loadScores = async (directory: string, loading: Loading = {}): Promise<ScoredExperiment> => {
   const place = resolve(directory);
@@ -90,7 +90,7 @@ const textsByTask = (
 
 const mostNamed = 5;
 
-/** Warns of tasks whose results have several versions, because means include all of them. */
+/** Warns of tasks with results of several versions, because means include all of them. */
 const versionWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
   const all = models.flatMap(({ name, results }) =>
     [...results].map(([task, { taskVersion }]) => ({ name, task, taskVersion })),
@@ -113,7 +113,7 @@ const versionWarnings = (models: readonly ScoredModel[], directory: string): str
   });
 };
 
-/** Results that are read at once. */
+/** Number of results read at once. */
 const atOnce = 16;
 
 /** Reads each result file once; merges with equal weights share it. */
@@ -149,7 +149,7 @@ class Results {
     return undefined;
   }
 
-  /** Returns a warning for unreadable results, and for results of several problems. */
+  /** Returns a warning if results are unreadable or on different problems. */
   async #joinBy<Result>(
     files: readonly string[],
     read: (found: FoundResult) => Promise<Result>,
@@ -166,7 +166,7 @@ class Results {
     return join(results) ?? `${files.join(', ')}: they are not of the same problems`;
   }
 
-  /** Returns a warning for an unreadable result. */
+  /** Returns a warning if a result is unreadable. */
   async #load<Result>(file: string, read: (found: FoundResult) => Promise<Result>): Promise<Result | string> {
     try {
       const found = await this.#files.read(file.slice(file.lastIndexOf('/') + 1));

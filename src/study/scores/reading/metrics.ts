@@ -13,7 +13,6 @@ const splitMetric = (metric: string): [name: string, filter: string | undefined]
   return comma < 0 ? [metric, undefined] : [metric.slice(0, comma), metric.slice(comma + 1)];
 };
 
-/** Returns a metric's name: `exact_match,strict` → `exact_match`. */
 export const nameOfMetric = (metric: string): string => splitMetric(metric)[0];
 
 export const headlineMetrics = (models: readonly ScoredModel[]): HeadlineMetric => {
@@ -33,7 +32,7 @@ export interface Scale {
   readonly digits: number;
 }
 
-/** Metrics in percent, as in the paper (Tables 1, 2, 6). */
+/** Metrics shown in percent, as in the paper (Tables 1, 2, 6). */
 const shares = /^(exact_match|em|acc|acc_norm|pass(_at_|@)\d+|maj@\d+|f1|mc[12])$/;
 const perplexities = /perplexity|bits_per_byte/;
 
@@ -45,7 +44,7 @@ export const scaleOf = (metric: string): Scale => {
   return { unit: 'raw', factor: 1, digits: 3 };
 };
 
-/** Limits of scores; infinite without a bound. */
+/** Bounds of scores; may be infinite. */
 export type Range = readonly [least: number, most: number];
 
 export const unbounded: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
@@ -55,7 +54,7 @@ export const rangeOfDifference = ([least, most]: Range): Range => {
   return Number.isFinite(widest) ? [-widest, widest] : unbounded;
 };
 
-/** Returns a metric's range; unbounded if a score is outside it, or if it is unknown. */
+/** Returns a metric's range; unbounded if unknown, or if a score is outside. */
 export const rangeOf = (metric: string, scores: readonly number[]): Range => {
   const range = ranges[scaleOf(metric).unit](metric);
   return scores.every((score) => score >= range[0] && score <= range[1]) ? range : unbounded;
@@ -74,7 +73,7 @@ export const isHigherBetter = ({ higherIsBetter }: EvaluationResult, metric: str
   return ownValue(higherIsBetter, name) ?? !perplexities.test(name);
 };
 
-/** The score of many problems, from the sums of their scores and weights. */
+/** Computes a score over problems from sums of scores and weights. */
 export interface Aggregate {
   readonly of: (sum: number, weight: number) => number;
   /** True if the score is the mean of the problems' scores. */
@@ -82,10 +81,11 @@ export interface Aggregate {
 }
 
 /**
- * Returns how the harness aggregates a metric. Perplexities are exp(-Σ log-likelihood / Σ weight); weights
- * are numbers of words or bytes, or 1 for each problem if scores are plain numbers. `bits_per_byte` is that exponent divided by ln 2. Other metrics are means.
+ * Returns how the harness aggregates a metric. Perplexities are exp(-Σ log-likelihood / Σ weight), where
+ * weights count words or bytes, or are 1 per problem if scores are plain numbers. `bits_per_byte` is that
+ * exponent divided by ln 2. Other metrics are means.
  *
- * @param arePlain true if no problem's score has a weight
+ * @param arePlain true if no score has a weight
  */
 export const aggregateOf = (metric: string, arePlain: boolean): Aggregate => {
   const name = nameOfMetric(metric);

@@ -15,7 +15,7 @@ interface Line {
 
 type Read = (lines: readonly Line[], columns: readonly string[], file: string) => ImportedSummary[];
 
-/** Readers of files, recognised by their first columns. */
+/** Readers of files by their first columns. */
 const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
   [['language', 'benchmark', 'row', 'statistic', 'value', 'unit'], (lines, _, file) => ownShape(lines, file)],
   [
@@ -38,9 +38,9 @@ const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
 
 /**
  * Reads published or foreign figures from a CSV file with the columns `language`, `benchmark`, `row`,
- * `statistic`, `value`, `unit`, and optionally `n` and `note`. Also reads the CSV shapes of the paper's
- * tables: one column for each row of the comparison (percent of MGSM), and the experts' sheet (shares and
- * BLEU). Empty values are skipped.
+ * `statistic`, `value`, `unit`, and optionally `n` and `note`. Also reads CSV files like the paper's tables:
+ * the comparison with a column per row (percent on MGSM), and the experts' sheet (shares and BLEU). Skips
+ * empty values.
  *
  * @throws SUMMARIES_INVALID with the line number; READ_FAILED
  */
@@ -48,7 +48,7 @@ export const readSummaries = async (file: string): Promise<ImportedSummary[]> =>
   const content = await reading(file, () => readSmallFile(file, { most: mostCsvBytes, what: 'a table' }));
   const text = content.toString();
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
-  // Comments and blank lines are emptied instead of removed, which keeps line numbers.
+  // Comments become blank lines, which keeps line numbers.
   const { rows: cellsOf, fault } = parseCsv(
     lines.map((line) => (line.startsWith('#') ? '' : line)).join('\n'),
   );
@@ -116,7 +116,7 @@ interface Place {
   readonly file: string;
 }
 
-/** A row with one column for each group of models; `(9)` in a column's name is n. */
+/** Reads rows with a column per group of models; `(9)` in a column's name is n. */
 const wide = (
   of: Readonly<Record<string, string>>,
   columns: readonly string[],
@@ -143,10 +143,11 @@ const wide = (
     );
   });
 
-/** Groups with the same models in every language. */
 const shared = ['base', 'math expert'];
 
-/** Table 2's shape: rows `swahili min`, `english avg`; the models' language is that of `swahili expert`. */
+/**
+ * Reads Table 2's form: rows `swahili min`, `english avg`; the models' language is that of `swahili expert`.
+ */
 const oneLanguage = (lines: readonly Line[], columns: readonly string[], file: string): ImportedSummary[] => {
   const subject = columns
     .find((column) => column.endsWith(' expert') && column !== 'math expert')
@@ -163,7 +164,7 @@ const oneLanguage = (lines: readonly Line[], columns: readonly string[], file: s
   });
 };
 
-/** Table 5's shape: one column for each kind of expert; BLEU for FLORES, shares otherwise. */
+/** Reads Table 5's form: a column per kind of expert; BLEU for FLORES, otherwise shares. */
 const experts = (lines: readonly Line[], columns: readonly string[], file: string): ImportedSummary[] =>
   lines.flatMap(({ of, line }) =>
     columns.slice(4).flatMap((column) =>

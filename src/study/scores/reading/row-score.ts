@@ -5,7 +5,7 @@ import type { Aggregate } from './metrics.js';
 
 /** Scores of a row's models, prepared for repeated aggregation. */
 export interface RowScores {
-  /** For a mean, one column of sums over models. Otherwise one column for each model. */
+  /** For means, one column of sums over models; otherwise a column per model. */
   readonly columns: readonly Column[];
   readonly models: number;
   readonly aggregate: Aggregate;
@@ -29,12 +29,12 @@ export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number =>
   return sumOf(columns.map(({ sums, weights }) => of(sumOf(sums), sumOf(weights)))) / models;
 };
 
-/** True for scores that differ by rounding alone. */
+/** True for scores that differ by rounding errors only. */
 export const isSameScore = (a: number, b: number): boolean =>
   Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
 
 /**
- * Prepares rows for scores on many samples of the problems. `counts`: how often each problem is taken; `taken`:
+ * Prepares rows for scores on many samples of problems. `counts`: how often each problem is drawn; `taken`:
  * their sum.
  */
 export const scorerOf = (

@@ -1,28 +1,24 @@
-/** A figure of a table. */
+/** A figure in a table. */
 export interface Cell {
-  /**
-   * A number on the scale shown (percent for shares, unless the table says otherwise), or a text in a column
-   * of texts.
-   */
+  /** A number on the shown scale (percent for shares, unless the table says otherwise), or a text. */
   readonly value: number | string;
   readonly digits: number;
-  /** Number of models summarised. */
+  /** Number of models. */
   readonly n?: number;
   /**
-   * Standard error on the scale shown: over experts and problems for means, over problems for one model's
-   * score.
+   * Standard error on the shown scale: over experts and problems for means, over problems for a single model.
    */
   readonly stderr?: number;
   /** The model, for minima, maxima and single models. */
   readonly model?: string;
   /** The chosen configuration's name in the experiment. */
   readonly configuration?: string;
-  /** Score on one half of the problems if the other half chooses. */
+  /** Score on half of the problems if the other half chooses. */
   readonly otherHalf?: number;
-  /** 95 % interval on the scale shown. If the same problems chose the figure, it includes the choice. */
+  /** 95 % interval on the shown scale; includes the choice if the same problems chose the figure. */
   readonly interval?: readonly [low: number, high: number];
   /**
-   * The population that standard error, interval and p describe:
+   * The population that standard error, interval and p describe, such as
    * `task experts, language experts and problems like these`.
    */
   readonly estimand?: string;
@@ -30,7 +26,7 @@ export interface Cell {
   readonly source: 'computed' | 'imported';
   /** `best`: the best figure of its row. */
   readonly mark?: 'best';
-  /** A doubt about the figure, in a sentence. */
+  /** A doubt about the figure, as a sentence. */
   readonly flag?: string;
 }
 
@@ -45,11 +41,11 @@ export interface TableColumn {
 export interface TableRow {
   readonly id: string;
   readonly label: string;
-  /** Cells by column; null if there is no such model, or no score. */
+  /** Cells by column; null without such a model or score. */
   readonly cells: readonly (Cell | null)[];
 }
 
-/** A figure derived from a table: a ratio of columns, a difference. */
+/** A figure derived from a table, such as a ratio or difference of columns. */
 export interface Derived {
   readonly id: string;
   readonly label: string;
@@ -57,11 +53,11 @@ export interface Derived {
   readonly digits: number;
 }
 
-/** A table as data, from which every format is made. */
+/** A table as data, which every format shows. */
 export interface ScoreTable {
-  /** The layout, with its subject if there are several: `table-1`, `table-2/swahili`, `table-1/belebele`. */
+  /** The layout, and the subject if there are several: `table-1`, `table-2/swahili`, `table-1/belebele`. */
   readonly id: string;
-  /** For tables of several bases: the base's name, or `mean` for the means over bases. */
+  /** For several bases: the base's name, or `mean`. */
   readonly base?: string;
   readonly title: string;
   readonly caption: string;
@@ -69,7 +65,7 @@ export interface ScoreTable {
   readonly derived: readonly Derived[];
   readonly columns: readonly TableColumn[];
   readonly rows: readonly TableRow[];
-  /** Messages about refused comparisons: results are not of the same problems. */
+  /** Messages about comparisons refused because problems differ. */
   readonly refusals: readonly string[];
 }
 
@@ -79,9 +75,9 @@ export const hasCells = ({ rows }: ScoreTable): boolean =>
 export const cellText = (cell: Cell | null): string =>
   cell === null ? '' : typeof cell.value === 'string' ? cell.value : fixed(cell.value, cell.digits);
 
-/** Rounds halves up, as printed tables do, although binary fractions hide them. */
+/** Rounds halves up, as printed tables do, even if binary fractions are slightly below. */
 export const fixed = (value: number, digits: number): string => {
-  // Digits beyond a double's precision mean nothing, and toFixed fails at 1e21.
+  // More digits than a double has mean nothing, and toFixed fails at 1e21.
   if (Math.abs(value) >= 1e9) return value.toPrecision(4);
   const text = (value + Math.sign(value) * 1e-9).toFixed(digits);
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;
@@ -90,7 +86,7 @@ export const fixed = (value: number, digits: number): string => {
 /** Formats a p-value: `p = 0.031`, `p < 0.001`. */
 export const pText = (p: number): string => (p < 0.001 ? 'p < 0.001' : `p = ${p.toFixed(3)}`);
 
-/** Marks the best numbers of a row, unless all are equal. */
+/** Marks a row's best numbers, unless all are equal. */
 export const markBest = (
   cells: readonly (Cell | null)[],
   isHigherBetter: boolean,

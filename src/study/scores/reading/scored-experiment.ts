@@ -2,45 +2,39 @@ import type { TrainedModel } from '../../evaluation/data/trained-models.js';
 import type { Declared } from '../../evaluation/declared.js';
 import type { EvaluationResult, ProblemTexts } from '../../evaluation/result.js';
 
-/** A model of an experiment with its results. */
 export interface ScoredModel {
-  /**
-   * `swahili/math-1+swh-1/default` for a merge; otherwise the name of the expert, the base or the reference.
-   */
+  /** `swahili/math-1+swh-1/default` for a merge; otherwise the expert's, base's or reference's name. */
   readonly name: string;
-  /**
-   * `merge`, or a reference's role: `base`, `task`, `language`, or one that the experiment names (`joint`).
-   */
+  /** `merge`, or a reference's role: `base`, `task`, `language`, or the experiment's own (`joint`). */
   readonly role: string;
-  /** The language of a merge, or `all`; null for references. */
+  /** A merge's language or `all`; null for references. */
   readonly language: string | null;
   /**
-   * A language expert's languages. For a reference, the languages that limit it, else those it is measured
-   * in.
+   * A language expert's languages. For a reference, the languages that limit it, else those in which it is
+   * measured.
    */
   readonly languages: readonly string[];
-  /** A merge's task expert: its name, `soup`, or null. */
+  /** A merge's task expert, `soup`, or null. */
   readonly task: string | null;
-  /** A merge's language expert: its name, `soup`, `all-soup`, or null. */
+  /** A merge's language expert, `soup`, `all-soup`, or null. */
   readonly languageExpert: string | null;
   readonly method: string | null;
   /** Entry under `merges` in the experiment's file; null for references. */
   readonly entry: string | null;
   /**
-   * The merge's name without language and pair: `default` or `grid/b3-u0-tb0-tu0-uniform`. Null for
-   * references.
+   * The merge's name without language and pair: `default`, `grid/b3-u0-tb0-tu0-uniform`. Null for references.
    */
   readonly variant: string | null;
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Path of the checkpoint; null if only results are known. */
   readonly path: string | null;
-  /** Results by the harness's name of the task. */
+  /** Results by the harness's task name. */
   readonly results: ReadonlyMap<string, EvaluationResult>;
 }
 
 /**
- * True for the base, task experts, merges of all languages, and for merges, language experts and references
- * of this language.
+ * True for the base, task experts and merges of all languages, and for merges, language experts and
+ * references of this language.
  */
 export const isOfLanguage = (
   { role, language: own, languages }: Pick<ScoredModel, 'role' | 'language' | 'languages'>,
@@ -50,9 +44,9 @@ export const isOfLanguage = (
   return role === 'base' || role === 'task' || languages.includes(language);
 };
 
-/** A figure that was published or computed elsewhere, without results by problem. */
+/** A figure published or computed elsewhere, without results by problem. */
 export interface ImportedSummary {
-  /** Row or column of the published table: `base`, `math expert`, `swap default`, … */
+  /** Row or column in the published table: `base`, `math expert`, `swap default`, … */
   readonly row: string;
   readonly language: string;
   readonly benchmark: string;
@@ -60,28 +54,28 @@ export interface ImportedSummary {
   readonly value: number;
   readonly unit: 'percent' | 'share' | 'BLEU';
   readonly n?: number;
-  /** A doubt about the figure, which tables show with it. */
+  /** A doubt about the figure, shown in tables. */
   readonly note?: string;
   readonly file: string;
 }
 
-/** All results of an experiment, from which tables, reports and searches are made. */
+/** All results of an experiment, for tables, reports and searches. */
 export interface ScoredExperiment {
-  /** Absolute path of the experiment's directory; null if there are only imported summaries. */
+  /** Absolute path of the experiment's directory; null for imported summaries only. */
   readonly directory: string | null;
   readonly languages: readonly string[];
-  /** Tasks by language, as in `evaluate:`; includes languages without experts (English). */
+  /** Tasks by language as in `evaluate:`, including languages without experts (English). */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
   readonly models: readonly ScoredModel[];
   readonly declared?: Declared;
-  /** Models that `train init` planned, with their runs. */
+  /** Models planned by `train init`, with their runs. */
   readonly trained?: readonly TrainedModel[];
-  /** Warnings about all figures, such as experts that were chosen by some of these scores. */
+  /** Warnings about all figures, such as that experts were chosen by some of these scores. */
   readonly caveats?: readonly string[];
   readonly texts: ProblemTexts;
   readonly summaries: readonly ImportedSummary[];
   readonly warnings: readonly string[];
 }
 
-/** The metric that judges a task, as `metric,filter`; undefined without results of the task. */
+/** Returns the metric that judges a task, as `metric,filter`; undefined if the task has no results. */
 export type HeadlineMetric = (task: string) => string | undefined;

@@ -3,7 +3,7 @@ import type { ExperimentRecord } from '../../experiment/record/experiment-record
 
 type Scored = Pick<ExperimentRecord, 'merges' | 'references' | 'evaluate'>;
 
-/** Warns that scores in a task are too high if the same problems chose the experts. */
+/** Warns that scores on a task are too high if the same problems chose the experts. */
 export const selectionCaveats = ({ merges, references, evaluate }: Scored): string[] =>
   selectedIn(evaluate).flatMap(([task, rows]) => {
     const isReported = [...references, ...merges].some(({ scores }) => {

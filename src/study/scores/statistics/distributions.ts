@@ -1,6 +1,6 @@
 /**
  * Statistics from libraries. The build replaces the compiled module by a bundle
- * (`scripts/bundle-libraries.mjs`), so exported types name none of the libraries' types.
+ * (`scripts/bundle-libraries.mjs`), so exported types must not name the libraries'.
  */
 import stdlibBinomialCdf from '@stdlib/stats-base-dists-binomial-cdf';
 import stdlibTCdf from '@stdlib/stats-base-dists-t-cdf';

@@ -1,4 +1,4 @@
-/** Sums values with the same bits in any order: whole numbers add up exactly, others are sorted first. */
+/** Sums values, with the same bits in any order: whole numbers add up exactly, others are sorted first. */
 export const sumOf = (values: ArrayLike<number>): number => {
   let [sum, areWhole] = [0, true];
   for (let at = 0; at < values.length; at += 1) {
@@ -9,7 +9,7 @@ export const sumOf = (values: ArrayLike<number>): number => {
   return areWhole ? sum : sorted(values).reduce(add, 0);
 };
 
-/** Short lists are the most frequent, and calling a sort takes longer than sorting them. */
+/** Short lists are the most frequent, and calling a sort takes longer than sorting them by insertion. */
 const short = 24;
 
 const sorted = (values: ArrayLike<number>): Float64Array => {
@@ -26,7 +26,7 @@ const sorted = (values: ArrayLike<number>): Float64Array => {
 
 const add = (sum: number, value: number): number => sum + value;
 
-/** Returns the element-wise mean, with the same bits in any order of rows. */
+/** Returns element-wise sums, with the same bits in any order of rows. */
 export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
   const sums = new Float64Array(rows[0]?.length ?? 0);
   if (rows.length < 3 || rows.every((row) => row.every(Number.isInteger))) {
@@ -38,8 +38,8 @@ export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
 };
 
 /**
- * Prepares rows for repeated sums, in order of problems. Takes all rows problem by problem, because a row alone
- * would wait for each addition.
+ * Prepares rows for repeated sums over problems. Goes through all rows problem by problem, because within one
+ * row each addition waits for the last.
  *
  * @returns a function of how often each problem counts; its result is valid until the next call
  */

@@ -4,9 +4,9 @@ import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 export const defaultResampling = { resamples: 2000, seed: 20241002 } as const;
 
 export interface Resampling {
-  /** Number of resamples. Default: 2,000, enough for a mean and a variance. */
+  /** Number of resamples; default 2,000, enough for a mean and a variance. */
   readonly resamples?: number | undefined;
-  /** The same seed gives the same figures. */
+  /** Seed; equal seeds give equal figures. */
   readonly seed?: number | undefined;
 }
 
@@ -16,8 +16,8 @@ const mostKept = 20_000_000;
 let kept: { readonly key: string; readonly resamples: readonly Uint16Array[] } | undefined;
 
 /**
- * Yields resamples of `n` problems drawn with replacement, as counts by problem. Equal seeds give equal
- * resamples, so all comparisons of a table share them.
+ * Yields resamples of `n` problems with replacement, as counts by problem. Equal seeds give equal resamples,
+ * so all comparisons of a table share them.
  */
 export const resamplesOf = (
   n: number,
@@ -41,7 +41,7 @@ function* drawn(n: number, resamples: number, seed: number): Generator<Uint16Arr
   }
 }
 
-/** Returns `times` random orders of 0 to `n` - 1 (Fisher–Yates shuffle). */
+/** Returns `times` random orders of 0 to `n` - 1 (Fisher–Yates). */
 export const shuffles = (n: number, times: number, seed: number): number[][] => {
   const random = xoroshiro128plus(seed);
   return Array.from({ length: times }, () => {

@@ -124,8 +124,7 @@ const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
 /**
- * Returns coordinates. Of parameters that vary together, like bottom and top in `layers`, only the first is
- * one.
+ * Returns coordinates. Parameters that vary together, like bottom and top in `layers`, are represented by the first.
  */
 const coordinatesOf = (drafts: readonly Draft[]): Coordinate[] => {
   const names = [...new Set(drafts.flatMap((draft) => Object.keys(parametersOf(draft))))];

@@ -24,7 +24,7 @@ const gainTables = ({ tables }: ReportData): PageTable[] =>
 
 export const hasGains = (data: ReportData): boolean => gainTables(data).length > 0;
 
-/** Rows of a table of gains over a baseline: `base` or `expert`. */
+/** Rows in a table of gains over a baseline, `base` or `expert`. */
 export const methodsOf = ({ rows }: PageTable, baseline: string): Method[] =>
   rows.flatMap(({ id, label, cells }) => {
     const [method = '', of] = id.split('/');
@@ -163,7 +163,7 @@ export const Gains = ({ data }: { data: ReportData }) => {
       </p>
       <div class="figures">
         {table.columns.map((column, at) =>
-          // With one language the mean adds nothing.
+          // For one language, the mean adds nothing.
           column.id === 'mean' && !several ? null : (
             <Panel
               key={column.id}

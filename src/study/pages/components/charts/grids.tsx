@@ -18,12 +18,12 @@ const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
     (a, b) => a.map((index, axis) => index - (b[axis] ?? 0)).find((difference) => difference !== 0) ?? 0,
   );
 
-/** Most cells of a table. Configurations that are not a grid would need the square of their number. */
+/** Most cells in a table. Configurations that are not a grid would need the square of their number. */
 const mostCells = 20_000;
 
 /**
- * Arranges a grid: the first axis and every second further one go down, the others across. All axes go down
- * if the table would be too large.
+ * Lays out a grid: odd axes (the first, third, …) go down, even ones across. All go down if the table would
+ * be too large.
  */
 export const layOut = ({ axes, cells }: PageGrid) => {
   const order = axes.map((_, index) => index).reverse();

@@ -4,7 +4,7 @@ import { Caption, Wide } from './section.js';
 
 const percent = (value: number): string => (100 * value).toFixed(value >= 0.995 ? 0 : 1);
 
-/** Fractions by layer and matrix as a table: the last layer on top, as in the paper's figures. */
+/** A table of fractions by layer and matrix, with the last layer on top as in the paper's figures. */
 export const HeatTable = ({
   name,
   caption,
@@ -21,7 +21,7 @@ export const HeatTable = ({
   cells: readonly (readonly (number | 'other' | null)[])[];
   most: number;
   id?: string | undefined;
-  /** Formats a fraction in percent. Default: one decimal. */
+  /** Formats a fraction in percent; default: with one decimal. */
   show?: ((value: number) => string) | undefined;
 }) => (
   <Wide label={`${name} by layer and matrix`}>

@@ -12,7 +12,7 @@ const fills: Readonly<Record<Band['from'], string>> = {
 const span = ({ first, last }: Band): string =>
   first === last ? `layer ${first}` : `layers ${first} to ${last}`;
 
-/** Describes bands, the last layer first, as in the picture. */
+/** Describes bands from the last layer down, as in the picture. */
 export const describeBands = (bands: readonly Band[], outside: string | null): string =>
   [
     ...bands.toReversed().map((band) => `${span(band)}: ${band.label}`),
@@ -21,7 +21,6 @@ export const describeBands = (bands: readonly Band[], outside: string | null): s
 
 const character = 6.6;
 
-/** A stack of layers, with layer 0 at the bottom. */
 export const LayerStack = ({ model, id }: { model: PageModel; id: string }) => {
   const { bands, outside } = model;
   const count = (bands.at(-1)?.last ?? -1) + 1;

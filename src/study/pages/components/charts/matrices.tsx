@@ -85,7 +85,7 @@ const Matrix = ({
 export const hasMatrices = (data: ReportData): boolean =>
   paired(data).some(({ results }) => results.length > 0);
 
-/** Matrices as a real table, with a heat map a language. */
+/** A table of matrices, with a heat map per language. */
 export const Matrices = ({ data }: { data: ReportData }) => {
   const all = paired(data);
   const keys = different(all.filter(({ results }) => results.length > 0).map(key));

@@ -29,7 +29,7 @@ const shapes = [
 ];
 
 /**
- * Returns the point of the best score. Undefined if the problems cannot decide, or if all scores are equal.
+ * Returns the point with the best score; undefined if the problems cannot decide, or all scores are equal.
  */
 const bestOf = (points: readonly Point[], { undecided, higherIsBetter }: PageTask): Point | undefined => {
   const [least, most] = rangeOf(points.map(({ y }) => y));

@@ -43,7 +43,7 @@ export const Choice = ({
 );
 
 /**
- * A table or picture that may be wider than the screen. It can have focus, so that the keyboard scrolls it.
+ * A table or picture that may be wider than the screen. It takes focus, so that the keyboard can scroll it.
  */
 export const Wide = ({ label, children }: { label: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: without focus the keyboard could not scroll it.

@@ -22,7 +22,7 @@ export interface PageTable {
   readonly caption: string;
   readonly notes: readonly string[];
   readonly derived?: readonly { readonly label: string; readonly value: number; readonly digits: number }[];
-  /** Heading of the rows' labels; by default only for screen readers. */
+  /** Heading of row labels; default: for screen readers only. */
   readonly rowLabel?: string;
   readonly columns: readonly { readonly id: string; readonly label: string }[];
   readonly rows: readonly {
@@ -36,20 +36,20 @@ export interface PageTable {
 export interface PageTask {
   readonly name: string;
   readonly languages: readonly string[];
-  /** `metric,filter`, or null if results state none. */
+  /** `metric,filter`; null if results state none. */
   readonly metric: string | null;
   /** Shares are shown in percent. */
   readonly unit: 'percent' | 'number';
   readonly digits: number;
   readonly higherIsBetter: boolean;
-  /** The reason why no model may be called the best; null if one may. */
+  /** Why no model may be called the best; null if one may. */
   readonly undecided: string | null;
   readonly version: string;
   readonly fewshot: number;
   readonly n: number;
   /**
-   * The problems whose texts are in the page: position among the task's problems, and indices of question and
-   * expected answer in `strings`.
+   * Problems whose texts are in the page: position among the task's problems, and indices in `strings` of
+   * question and expected answer.
    */
   readonly kept: readonly {
     readonly at: number;
@@ -61,27 +61,27 @@ export interface PageTask {
 
 export interface PageResult {
   readonly task: number;
-  /** The score on the harness's scale; a share is between 0 and 1. */
+  /** Score on the harness's scale; shares are between 0 and 1. */
   readonly value: number | null;
   readonly stderr: number | null;
   readonly n: number;
-  /** Correctly answered problems, as base64 of a bit set; null if scores are not binary. */
+  /** Correctly answered problems as a bit set in base64; null if scores are not binary. */
   readonly right: string | null;
-  /** Problems for which there is a result, as such a bit set; null for all. */
+  /** Problems with a result, as such a bit set; null for all. */
   readonly seen: string | null;
   /**
-   * By kept problem: indices in `strings` of the filtered answer and of the whole response; null for a
-   * missing problem. Null without texts.
+   * For each kept problem, indices in `strings` of the filtered answer and the response; null for a missing
+   * problem. Null without texts.
    */
   readonly answers: readonly (readonly [answer: number, response: number] | null)[] | null;
-  /** All sampled answers to each kept problem; null for one answer to each. */
+  /** All sampled answers to each kept problem; null for a single answer each. */
   readonly drawn: readonly (readonly DrawnAnswer[] | null)[] | null;
 }
 
 /** `right`: null if the score is neither 0 nor 1. */
 export type DrawnAnswer = readonly [answer: number, response: number, right: boolean | null];
 
-/** Consecutive layers with one origin, from the embeddings on. */
+/** Consecutive layers of one origin, from the embeddings up. */
 export interface Band {
   readonly first: number;
   readonly last: number;
@@ -92,7 +92,7 @@ export interface Band {
 export interface PageModel extends Omit<ScoredModel, 'results'> {
   readonly state: string | null;
   readonly error: string | null;
-  /** The merge's cost, under the keys of `costs`. */
+  /** The merge's cost, by key of `costs`. */
   readonly cost: Readonly<Record<string, number>>;
   readonly bands: readonly Band[];
   readonly outside: string | null;
@@ -104,12 +104,12 @@ export interface PageFinding {
   readonly sentence: string;
 }
 
-/** Means over the pairs of one language. */
+/** Means over a language's pairs. */
 export interface PageGrid {
   readonly entry: string;
   readonly language: string;
   readonly task: number;
-  /** The varying parameters in camel case, with values in ascending order. */
+  /** Varying parameters in camel case, values ascending. */
   readonly axes: readonly { readonly name: string; readonly values: readonly string[] }[];
   readonly cells: readonly {
     readonly at: readonly number[];
@@ -118,23 +118,23 @@ export interface PageGrid {
     readonly stderr: number | null;
     readonly pairs: number;
   }[];
-  /** Indices of cells. The best is null if the problems cannot decide. */
+  /** Indices of cells; best is null if the problems cannot decide. */
   readonly best: number | null;
   readonly usual: number | null;
-  /** The reason why no configuration is called the best; null if one is. */
+  /** Why no configuration is called the best; null if one is. */
   readonly undecided: string | null;
-  /** The best against the default. Null without a default, or if the problems differ. */
+  /** The best against the default; null without a default, or if problems differ. */
   readonly finding: PageFinding | null;
-  /** Score on one half of the problems of the configuration that is best on the other half. */
+  /** Score on half of the problems of the configuration that is best on the other half. */
   readonly otherHalf: number | null;
 }
 
 /** Rows above each threshold, by layer and matrix. */
 export interface PageExpert {
   readonly name: string;
-  /** Index of the threshold with which the expert was analysed. */
+  /** Index of the threshold used in the analysis. */
   readonly analysed: number;
-  /** The model's own name, the whole module's name, and the published name. */
+  /** The module's short name in the model, its full name, and the published name. */
   readonly columns: readonly { readonly label: string; readonly title: string; readonly published: string }[];
   /** Cells by layer, then column; null if the layer has no such matrix. */
   readonly cells: readonly (readonly (null | {
@@ -143,18 +143,18 @@ export interface PageExpert {
   })[])[];
   readonly meanMav: number;
   readonly inverseMav: number | null;
-  /** Shares of the change in the first layers, the middle, the last layers and outside. */
+  /** Shares of the change in the first layers, the middle, the last layers, and outside the layers. */
   readonly shares: readonly [number, number, number, number];
 }
 
-/** A published table of fractions, by layer, then column. */
+/** A published table of fractions by layer, then column. */
 export interface PagePublished {
   readonly name: string;
   readonly columns: readonly string[];
   readonly cells: readonly (readonly (number | null)[])[];
 }
 
-/** Overlap of two experts' changes: in each layer, outside the layers (null), and in the whole model. */
+/** Overlap of two experts' changes in each layer, outside the layers (null), and in the whole model. */
 export interface PageOverlap {
   readonly experts: readonly [string, string];
   readonly parts: readonly OverlapFigures[];
@@ -198,11 +198,11 @@ export interface PageAnalysis {
   readonly experts: readonly PageExpert[];
   readonly published: readonly PagePublished[];
   readonly overlaps: readonly PageOverlap[];
-  /** Overlaps of the largest changes; empty unless they were requested. */
+  /** Overlaps of the largest changes; empty unless requested. */
   readonly topOverlaps: readonly PageTopOverlap[];
   /** Proposed swaps; empty without pairs of a task and a language expert. */
   readonly proposals: readonly PageProposal[];
-  /** Experts' roles in a layer swap, if any, by name. */
+  /** Experts' roles in a layer swap, by name. */
   readonly roles: Readonly<Record<string, 'task' | 'language'>>;
   readonly advice: readonly string[];
 }
@@ -215,11 +215,10 @@ export interface Fact {
 export interface ReportData {
   readonly layerloom: string;
   readonly title: string;
-  /** ISO 8601. */
   readonly written: string;
   readonly languages: readonly string[];
   readonly sentence: string | null;
-  /** Verdicts by language; null for a single one. */
+  /** Verdicts by language; null for one language. */
   readonly verdicts: PageTable | null;
   /** Index of the headline table in `tables`. */
   readonly headline: number | null;
@@ -227,7 +226,7 @@ export interface ReportData {
   readonly tasks: readonly PageTask[];
   readonly models: readonly PageModel[];
   readonly grids: readonly PageGrid[];
-  /** The known costs, by key of `PageModel.cost`. */
+  /** Known costs, by key of `PageModel.cost`. */
   readonly costs: readonly {
     readonly key: string;
     readonly label: string;

@@ -1,6 +1,6 @@
 import { render, type VNode } from 'preact';
 
-/** Saves a text through the browser. `/` in names becomes `--`, as in files of an analysis. */
+/** Saves a text through the browser. Replaces `/` in names by `--`, as in an analysis's files. */
 export const download = (name: string, type: string, text: string): void => {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type }));
@@ -18,7 +18,7 @@ const drawn = 'fill stroke stroke-width stroke-dasharray opacity font-size font-
   ' ',
 );
 
-/** Saves a picture with its styles inlined, in light colours. */
+/** Saves a picture with inlined styles, in light colours. */
 export const saveSvg = (picture: Element, name: string): void => {
   const { dataset } = document.documentElement;
   const { theme } = dataset;

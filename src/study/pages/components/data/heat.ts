@@ -1,9 +1,9 @@
-/** Shares above which the text is black in the dark theme, and white in the light theme. */
+/** Shares above which text is black in the dark theme, and white in the light theme. */
 const [bright, deep] = [0.62, 0.815];
 
 /**
- * Attributes of a heat map's cell. The style gives the position on the scale, and the style sheet mixes the
- * colour. The class selects a legible text colour.
+ * Attributes of a heat map's cell. `style` has the position on the scale, from which the style sheet mixes
+ * the colour; `class` selects a legible text colour.
  */
 export const heatOf = (
   value: number,

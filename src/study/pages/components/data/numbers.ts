@@ -39,7 +39,7 @@ export const showCost = (value: number, unit: 'bytes' | 'seconds' | 'count'): st
 
 const labelPixels = 64;
 
-/** Omits ticks whose labels would overlap: a logarithmic scale has all ticks of a decade or none. */
+/** Omits ticks whose labels would overlap. A logarithmic scale shows all ticks of a decade or none. */
 export const spaced = (ticks: readonly number[], at: (tick: number) => number): readonly number[] => {
   const kept: number[] = [];
   for (const tick of ticks) {
@@ -51,14 +51,14 @@ export const spaced = (ticks: readonly number[], at: (tick: number) => number): 
 
 export const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** Rounds ties to even as the published tables do: shares of 4096 rows often end in a 5. */
+/** Rounds ties to even, like the published tables: shares of 4096 rows often end in a 5. */
 export const sixDecimals = (fraction: number): string => {
   const scaled = fraction * 1e6;
   const below = Math.floor(scaled);
   return (scaled - below === 0.5 && below % 2 === 0 ? below / 1e6 : fraction).toFixed(6);
 };
 
-/** Formats a fraction in percent with two significant digits, in any range: `0.031`, `12`, `5e37`. */
+/** Formats a fraction in percent with two significant digits: `0.031`, `12`, `5e37`. */
 export const twoDigits = (fraction: number): string => {
   const percent = 100 * fraction;
   if (percent === 0) return '0';
@@ -66,5 +66,5 @@ export const twoDigits = (fraction: number): string => {
   return percent >= 100 ? percent.toFixed(0) : percent.toPrecision(2);
 };
 
-/** Formats a chosen share without needless digits: 0.1 is `10 %`. */
+/** Formats a share chosen by the user without needless digits: 0.1 is `10 %`. */
 export const percent = (share: number): string => `${Number((100 * share).toPrecision(3))} %`;

@@ -1,7 +1,7 @@
 import type { PageAnalysis } from './data.js';
 
 export interface PairGroup<Pair> {
-  /** Heading; null if no expert has a role, so that there is one group. */
+  /** Heading; null if no expert has a role and there is only one group. */
   readonly title: string | null;
   readonly isOpen: boolean;
   readonly pairs: readonly Pair[];
@@ -16,8 +16,8 @@ const titles: readonly (readonly [key: string, title: string])[] = [
 export const isNamedByRoles = (title: string): boolean => titles.some(([, known]) => known === title);
 
 /**
- * Groups pairs by their experts' roles. Pairs that a layer swap merges come first, pairs with an expert
- * without a role last.
+ * Groups pairs by their experts' roles. First the pairs that a layer swap merges, last those with an expert
+ * without a role.
  */
 export const groupsOfPairs = <Pair extends { readonly experts: readonly [string, string] }>(
   pairs: readonly Pair[],

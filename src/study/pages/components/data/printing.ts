@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** True once the page is being laid out for printing. */
 export const usePrinted = (): boolean => {
   const [isPrinted, setPrinted] = useState(false);
   useEffect(() => {
@@ -15,7 +14,6 @@ export const usePrinted = (): boolean => {
   return isPrinted;
 };
 
-/** Opens folded parts while the page is printed. */
 export const printing = (): void => {
   let folded: HTMLDetailsElement[] = [];
   addEventListener('beforeprint', () => {

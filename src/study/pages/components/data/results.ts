@@ -3,11 +3,11 @@ import type { PageModel, PageResult, PageTask, ReportData } from './data.js';
 export const resultOf = ({ results }: PageModel, task: number): PageResult | undefined =>
   results.find((result) => result.task === task);
 
-/** Returns the indices of the tasks that judge a language's merges, the headline task first. */
+/** Returns indices of tasks that judge a language's merges, the headline task first. */
 export const tasksOf = ({ tasks }: ReportData, language: string): number[] =>
   tasks.flatMap(({ languages }, index) => (languages.includes(language) ? [index] : []));
 
-/** Returns the task by which a model is judged: the first task of its language for which it has a result. */
+/** Returns the task that judges a model: the first of its language with a result. */
 export const headlineTask = (data: ReportData, model: PageModel): number | undefined =>
   (model.language === null || model.language === 'all' ? data.languages : [model.language])
     .flatMap((language) => tasksOf(data, language))

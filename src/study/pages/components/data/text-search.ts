@@ -1,11 +1,10 @@
 /**
- * A text search by a library. The build replaces the compiled module by its bundle
- * (`scripts/bundle-libraries.mjs`), for pages drawn in Node; pages themselves have the library in their
- * script.
+ * A library's text search. The build replaces the compiled module by its bundle
+ * (`scripts/bundle-libraries.mjs`) for pages drawn in Node; in pages, the library is part of the script.
  */
 import MiniSearch from 'minisearch';
 
-/** Returns the positions of texts that match every word of a query, by prefix or approximately. */
+/** Returns positions of texts that match every word of a query, by prefix or approximately. */
 export type TextSearch = (query: string) => number[];
 
 export const searchIn = (texts: readonly string[]): TextSearch => {

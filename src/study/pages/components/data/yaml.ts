@@ -6,7 +6,7 @@ const scalar = (value: unknown): string =>
 
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Formats a mapping as YAML with keys in snake case, as in recipes; inner values are in flow style. */
+/** Formats a mapping as YAML with snake-case keys, as in recipes; inner values in flow style. */
 export const yamlOf = (mapping: Readonly<Record<string, unknown>>): string =>
   Object.entries(mapping)
     .filter(([, value]) => value !== undefined)

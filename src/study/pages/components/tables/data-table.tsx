@@ -45,7 +45,7 @@ export const CellValue = ({ cell }: { cell: PageCell | null }) => {
 
 type Sort = { readonly column: number; readonly down: boolean };
 
-/** Sorts rows; those without a value come last in both directions. */
+/** Sorts rows; rows without a value come last in both directions. */
 const sorted = (rows: PageTable['rows'], sort: Sort | null): PageTable['rows'] => {
   if (sort === null) return rows;
   const { column, down } = sort;
@@ -67,7 +67,7 @@ const matches = (row: PageTable['rows'][number], words: readonly string[]): bool
   return words.every((word) => text.includes(word));
 };
 
-/** A table; printing includes all filtered rows. */
+/** A table; printing shows all filtered rows. */
 export const DataTable = ({ table }: { table: PageTable }) => {
   const [sort, setSort] = useState<Sort | null>(null);
   const [filter, setFilter] = useState('');

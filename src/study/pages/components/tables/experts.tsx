@@ -9,7 +9,6 @@ import { showNumber, showThresholds, sixDecimals } from '../data/numbers.js';
 const fractions = ({ cells }: PageExpert, stop: number): (number | null)[][] =>
   cells.map((row) => row.map((cell) => (cell === null ? null : (cell.above[stop] ?? 0) / cell.rows)));
 
-/** Saves an expert's table in the format of `NAME.csv`. */
 const downloadTable = (expert: PageExpert, stop: number): void => {
   const lines = [
     ['layer', ...expert.columns.map(({ published }) => published)],
@@ -21,7 +20,6 @@ const downloadTable = (expert: PageExpert, stop: number): void => {
   download(`${expert.name}.csv`, 'text/csv', lines.map((line) => `${line.join(',')}\n`).join(''));
 };
 
-/** A bar of shares: first layers, middle, last layers, outside. */
 const ShareBar = ({ shares }: { shares: PageExpert['shares'] }) => {
   const parts = ['band-language', 'band-task', 'band-mixed', 'band-other'].map((style, index) => ({
     style,

@@ -117,7 +117,7 @@ export const Merges = ({ data }: { data: ReportData }) => {
   const [chosen, choose] = useState(
     (usual ?? ranked.find(({ model }) => model.role === 'merge') ?? ranked[0])?.model.name ?? '',
   );
-  // A link to a merge may come from this page or from a shared address.
+  // A link to a merge may be in this page or a shared address.
   useEffect(() => {
     const follow = () => {
       const found = data.models.find(({ name }) => location.hash === linkTo(name));

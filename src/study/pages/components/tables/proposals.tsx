@@ -6,7 +6,6 @@ const range = ([fewest, most]: readonly [number, number]): string =>
 
 const share = (of: number): string => `${(100 * of).toFixed(1)} %`;
 
-/** A summary of the rule in docs/analysis.md. */
 export const proposalsLead =
   'The paper’s default, moved to where the largest changes of the language expert outweigh those of the task expert: a heuristic, not a score. In brackets the fewest and the most layers that the changes speak for.';
 
