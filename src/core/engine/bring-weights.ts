@@ -13,7 +13,7 @@ export const requireWeights = (
 };
 
 /**
- * Fetches missing weights, continuing interrupted downloads. Verifies complete files by hash.
+ * Fetches missing weights, resuming interrupted downloads. Verifies complete files by hash.
  *
  * @throws DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
  */

@@ -17,7 +17,7 @@ import { checkThreads } from './run.js';
 import type { RunOptions } from './run-plan.js';
 import { fitThreads } from './threads/fit-threads.js';
 
-/** Options of a check; without `out`, only inputs are checked. */
+/** Options of a check. Without `out`, only inputs are checked. */
 export interface CheckedOptions
   extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link' | 'threads'> {
   readonly out?: string | undefined;
@@ -32,9 +32,9 @@ export interface Checked {
 /**
  * Checks a run without reading weights or writing. Does not test for reflinks.
  *
- * @returns `wanted`: errors that an option or more space would avoid (OUTPUT_EXISTS without `force`,
- *   DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
- * @throws LayerloomError the other codes that `runPlan` may throw before it reads weights
+ * @returns `wanted`: errors that an option or more space would avoid (OUTPUT_EXISTS, DOWNLOAD_NEEDED,
+ * MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
+ * @throws LayerloomError other codes that `runPlan` may throw before it reads weights
  */
 export const checkRun = async (
   plan: MergePlan,
@@ -52,7 +52,7 @@ export const checkRun = async (
   await checkWritable(dirname(path));
   const above = await existingAbove(dirname(path));
   if (link === 'hard') for (const file of verbatimFiles(plan)) await checkDevice(file, above, link);
-  // Reserves no space for shards to be linked: without `link`, a run may be able to reflink them.
+  // Reserves no space for shards that may be linked: without `link`, a run may reflink them.
   const linked = link === 'copy' ? 0 : plan.cost.bytesVerbatim;
   await orWanted('DISK_SPACE', wanted, () => checkSpace(above, path, plan.cost.bytesToWrite - linked - done));
   return { wanted, warnings };
@@ -61,7 +61,7 @@ export const checkRun = async (
 /**
  * Adds MEMORY_NEEDED to `wanted` if memory is too small for one thread.
  *
- * @returns a warning if fewer threads fit than wanted
+ * @returns a warning if fewer threads fit
  */
 export const checkMemory = async (
   tensors: Parameters<typeof memoryOf>[0],
@@ -99,7 +99,7 @@ const targetOf = async (
   return output?.path ?? (await realPathOf(resolve(out)));
 };
 
-/** Checks that the inputs are unchanged, unless weights are missing. */
+/** Checks that inputs are unchanged, unless weights are missing. */
 const observed = async (
   plan: MergePlan,
   download: RunOptions['download'],

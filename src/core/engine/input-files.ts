@@ -10,17 +10,17 @@ import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 interface OpenInput {
   readonly file: FileIdentity;
   readonly handle: FileHandle;
-  /** The file's state when the run began, or when its content was last verified. */
+  /** The file's state when the run began or its content was last verified. */
   state: FileState;
-  /** Running operations that make or remove hard links to the file. */
+  /** Running operations that make or remove hard links to it. */
   linking: number;
 }
 
-/** Open input files. Results computed from them are valid if `verify` passes after the last read. */
+/** Open input files. Results are valid if `verify` passes after the last read. */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenInput>;
-  /** Paths of files that were opened to be linked whole. */
+  /** Paths opened in order to be linked whole. */
   readonly linked: readonly string[];
 
   private constructor(
@@ -35,7 +35,7 @@ export class InputFiles {
 
   /**
    * Opens a plan's files. A file with a recorded state (`seen`) must be unchanged since its weights were
-   * measured; others must agree with the plan in size, modification time and header.
+   * measured; others must match the plan's size, modification time and header.
    *
    * @throws READ_FAILED, INPUT_CHANGED
    */
@@ -52,7 +52,7 @@ export class InputFiles {
     const opened = new Map<string, OpenInput>();
     const inputs = new InputFiles(planned, opened, [...linked]);
     const openOne = async (file: FileIdentity): Promise<void> => {
-      // Non-blocking, in case the file became a pipe; the pipe's state then differs from the recorded one.
+      // Non-blocking, in case the file became a pipe; its state then differs from the recorded one.
       const handle = await reading(file.path, () =>
         open(file.path, constants.O_RDONLY | constants.O_NONBLOCK),
       );
@@ -90,12 +90,12 @@ export class InputFiles {
     return fd;
   };
 
-  /** Returns a file's descriptor; undefined if the plan does not read the file. */
+  /** Returns a file's descriptor; undefined if the plan does not use the file. */
   fdOfPath(path: string): number | undefined {
     return this.#open.get(path)?.handle.fd;
   }
 
-  /** Returns a text that is equal for equal ranges of one file. */
+  /** Returns an equal text for equal ranges of a file. */
   readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
 
   readonly pathOf = (source: StoredTensor): string => identityOf(this.#inputs, source).path;
@@ -105,7 +105,7 @@ export class InputFiles {
   }
 
   /**
-   * Checks that files are unchanged since before the first weight was read.
+   * Checks that files have not changed since before the first read.
    *
    * @param paths default: all open files; other paths are skipped
    * @throws INPUT_CHANGED, READ_FAILED
@@ -116,7 +116,7 @@ export class InputFiles {
       if (input === undefined) continue;
       const before = input.state;
       const state = await observeAgain(input.handle, input.file, before, input.linking > 0);
-      // A concurrent call may already have updated the state.
+      // A concurrent call may have updated the state.
       if (input.state === before) input.state = state;
     }
   }
@@ -127,7 +127,7 @@ export class InputFiles {
   }
 
   /**
-   * Checks that a path still leads to the open file, and that the file is unchanged.
+   * Checks that a path still leads to the open file, which is unchanged.
    *
    * @throws INPUT_CHANGED, READ_FAILED
    */
@@ -137,7 +137,7 @@ export class InputFiles {
     const [held, named] = await reading(path, () =>
       Promise.all([input.handle.stat({ bigint: true }), stat(path, { bigint: true })]),
     );
-    // Another process may replace a hub model's incomplete file by a complete one.
+    // Another process may replace a hub model's incomplete file by the complete one.
     const isReplaced = held.ino !== named.ino || held.dev !== named.dev;
     if (isReplaced && input.file.content === undefined)
       throw new LayerloomError('INPUT_CHANGED', { file: path, reason: 'has been replaced' });
@@ -146,7 +146,7 @@ export class InputFiles {
 
   /**
    * Runs `work`, which makes or removes hard links to input files and so changes their ctime. Meanwhile a new
-   * ctime is accepted if the content's hash is unchanged.
+   * ctime is accepted if the content's hash is the same.
    *
    * @throws INPUT_CHANGED, READ_FAILED
    */

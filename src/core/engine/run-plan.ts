@@ -27,33 +27,32 @@ import { type Progress, Run, type RunControls, type RunCost, resumable } from '.
 import { mainThreadSlice, suitsMainThread } from './threads/main-thread.js';
 
 export interface RunOptions extends RunControls {
-  /** The directory to create. */
+  /** Directory to create. */
   out: string;
-  /** Output bytes of a task: a multiple of 8, at least 4096. Default 8 MiB. Does not change results. */
+  /** Output bytes per task: a multiple of 8, at least 4096; default 8 MiB. Does not change results. */
   sliceBytes?: number | undefined;
-  /** Replace a checkpoint that layerloom wrote. Default false: throws OUTPUT_EXISTS. */
+  /** Replace a checkpoint by layerloom. Default false: throws OUTPUT_EXISTS. */
   force?: boolean | undefined;
-  /** Keep finished work when interrupted, and continue an earlier run's work. Default false. */
+  /** Keep finished work when interrupted, and continue an earlier run's; default false. */
   resume?: boolean | undefined;
-  /** How to make shards that equal input files. Default: reflink, or copy if the file system cannot. */
+  /** How to make shards that equal input files; default: reflink if possible, else copy. */
   link?: Link | undefined;
-  /** Record the SHA-256 of inputs and shards. Default false. */
+  /** Record SHA-256 of inputs and shards; default false. */
   checksums?: boolean | undefined;
-  /** Write an in-toto statement of the merge, which needs `checksums`. Default false. */
+  /** Write an in-toto statement of the merge; needs `checksums`. Default false. */
   attest?: boolean | undefined;
 }
 
 export interface MergeResult extends RunCost, MethodReport {
-  /** Absolute path of the output. */
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** Truncated products of an output adapter with a given rank. */
+  /** Truncated products, if the output is an adapter of given rank. */
   readonly truncated?: readonly TruncatedProduct[];
-  /** For a quantised output, if the recipe names a base: how much of the change from the base survives. */
+  /** How much of the change from the recipe's base survives, if the output is quantised. */
   readonly quantised?: QuantisedOutput;
   readonly shards: readonly ShardRecord[];
-  /** Bytes written by an interrupted run, and kept. */
+  /** Bytes kept from an interrupted run. */
   readonly bytesResumed: number;
   readonly warnings: readonly string[];
 }
@@ -122,7 +121,7 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
   }
 };
 
-/** Hashes inputs and shards; for a statement, also the shards' tensors. */
+/** Hashes inputs and shards; for a statement, also tensors. */
 const hashed = async (
   plan: MergePlan,
   { checkpoint }: Staging,
@@ -153,8 +152,8 @@ const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
 /**
  * Computes the shards.
  *
- * @returns bytes kept from an earlier run; numbers of factorised matrices; how much of a change quantised
- *   ones keep
+ * @returns bytes kept from an earlier run, numbers of factorised matrices, and how much of a change quantised
+ * ones keep
  */
 const merge = async (
   run: Run,
@@ -166,7 +165,7 @@ const merge = async (
   sliceBytes: number | undefined,
 ): Promise<{ resumed: number } & Pick<JournalledShards, 'factors' | 'changes'>> => {
   const sink = await JournalledShards.open(staging, inputs, allowNonFinite ?? false);
-  // Largest shards first, so that no large shard is left to a few threads at the end.
+  // Largest first, so that no large shard is left to a few threads at the end.
   const groups = shards.toSorted((a, b) => b.bytes - a.bytes).map(groupOfOne);
   let [total, resumed] = [0, 0];
   for (const task of groups.flatMap(({ slabs }) => [...tasksOf(slabs, sliceBytes)])) {
@@ -177,13 +176,13 @@ const merge = async (
     await checkSpace(dirname(output.path), output.path, total - resumed);
     const progress = (): Progress => ({
       phase: 'merge',
-      // The minimum, because corrections write bytes again that were already counted.
+      // Corrections count bytes twice, so this takes the minimum.
       done: Math.min(total, resumed + run.pool.counters.bytesWritten),
       total,
     });
     await run.reporting(progress, () => makeShards(groups, run.pool, inputs, sink, sliceBytes));
   } catch (error) {
-    // Journals as much as possible; the run's first error is the one to report.
+    // Journals as much as possible; reports the run's first error.
     await sink.close().catch(() => undefined);
     throw error;
   }

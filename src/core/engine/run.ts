@@ -19,33 +19,34 @@ export interface Progress {
     | ('download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison' | 'extraction')
     | ('recomputation' | 'conversion' | 'quantisation');
   /**
-   * Bytes fetched or sent for `download` and `upload`; output bytes for `merge` (including earlier runs),
-   * `recomputation` and `conversion`; input bytes for `analysis` and `comparison`. Files for `checksums`,
-   * tensors for `quantisation`, bytes of float32 changes for `extraction`.
+   * Done so far. `download`, `upload`: bytes transferred. `merge`, `recomputation`, `conversion`: output
+   * bytes, in a merge with earlier runs'. `analysis`, `comparison`: input bytes. `checksums`: files.
+   * `quantisation`: tensors. `extraction`: bytes of float32 changes.
    */
   readonly done: number;
   readonly total: number;
-  /** Numbers of finished merges and of all, in a batch. */
+  /** Numbers of finished and all merges in a batch. */
   readonly merges?: { readonly done: number; readonly total: number };
-  /** Input bytes read so far, in a batch. */
+  /** Input bytes read so far in a batch. */
   readonly bytesRead?: number;
 }
 
-/** Options of all runs that read weights. */
+/** Options of runs that read weights. */
 export interface RunControls {
-  /** Fetch missing parts of hub models: headers, then byte ranges in use. Default false: no network. */
+  /** Fetch missing parts of hub models: headers and used byte ranges. Default false: no network. */
   download?: Download | undefined;
-  /** Worker threads. Default: the cores that this process may use; 1, the main thread, for small merges. */
+  /** Worker threads; default: the usable cores, or for small merges only the main thread. */
   threads?: number | undefined;
-  /** Aborting the signal stops the run within a tile, with INTERRUPTED. */
+  /** Aborting stops the run within a tile, with INTERRUPTED. */
   signal?: AbortSignal | undefined;
-  /** Called about ten times a second, and once at the end. */
+  /** Called about ten times a second, and at the end. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** Bytes that a run read and wrote. */
+/** Bytes read and written by a run. */
+/** Bytes read and written by a run. */
 export interface RunCost {
-  /** Input bytes, without headers; and shard bytes written. */
+  /** Input bytes without headers; bytes of written shards. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly threads: number;
@@ -62,12 +63,12 @@ export class Run {
   readonly #started = performance.now();
 
   /**
-   * @param computes false for a run that only hashes, which does not load the addon
+   * @param computes false for a run that only hashes and does not load the addon
    *
    * @throws INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
    */
   constructor(
-    // Node warns of a signal with more than ten listeners.
+    // Node warns of more than ten listeners on a signal.
     { threads, signal = new AbortController().signal, onProgress, download = false }: RunControls,
     computes = true,
   ) {
@@ -80,7 +81,7 @@ export class Run {
   }
 
   /**
-   * Runs fewer threads, with a warning, if memory is short. Call before the first task.
+   * Uses fewer threads, with a warning, if memory is short. To be called before the first task.
    *
    * @throws MEMORY_NEEDED
    */
@@ -91,7 +92,7 @@ export class Run {
   }
 
   /**
-   * Opens files, and fetches missing byte ranges. Files are closed after the run's threads end.
+   * Opens files and fetches missing byte ranges. Files are closed after the threads end.
    *
    * @throws the codes of `InputFiles.open` and `bringWeights`
    */
@@ -112,7 +113,7 @@ export class Run {
     return inputs;
   }
 
-  /** Calls the caller's function; if it throws, the run ends. */
+  /** Calls the caller's function; an error in it ends the run. */
   report(progress: Progress): void {
     try {
       this.#onProgress?.(progress);
@@ -121,7 +122,7 @@ export class Run {
     }
   }
 
-  /** Reports progress about ten times a second while `work` runs, and once when it ends or fails. */
+  /** Reports progress about ten times a second while `work` runs, and when it ends or fails. */
   async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
     const timer = setInterval(() => this.report(progress()), 100);
     let result: T;
@@ -140,7 +141,7 @@ export class Run {
     return { ...this.pool.counters, threads: this.pool.threads, seconds };
   }
 
-  /** Returns INTERRUPTED if the caller's signal is aborted; otherwise `error`, with a code. */
+  /** Returns INTERRUPTED if the caller's signal is aborted, else `error` with a code. */
   reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
     return this.signal.aborted
       ? new LayerloomError('INTERRUPTED', details, { cause: error })
@@ -154,7 +155,7 @@ export class Run {
 }
 
 /**
- * Runs `work`, which only reads, and verifies the inputs afterwards. Progress counts bytes read.
+ * Runs `work`, which only reads, and then verifies the inputs. Progress counts bytes read.
  *
  * @param sources everything that `work` reads
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED

@@ -11,9 +11,9 @@ import { elementsOf } from '../../tensor/reference.js';
 import type { BlockMeasurer } from './measures/measure.js';
 import type { Slab, Task } from './tasks.js';
 
-// Finds thresholds and computes values in one pass. A slab is computed with bounds guessed from a sample,
-// while its votes tally elements near each bound. The tally shows how many elements are wrongly above or
-// below. With tied magnitudes these elements are adjacent, and are computed again.
+// Finds thresholds and computes values in a single pass. Bounds are guessed from a sample. While a slab is
+// computed, its votes count elements near each bound, which shows how many are wrongly above or below. If
+// magnitudes are tied, these elements are adjacent, and are recomputed.
 
 export interface GuessedSlab<S> extends GuessedBounds {
   bounds: readonly MagnitudeBound[] | undefined;
@@ -26,13 +26,13 @@ export interface GuessedSlab<S> extends GuessedBounds {
    */
   readonly tasks: { readonly task: Task<S>; readonly unsettled: Set<GuessedSlab<S>> }[];
   isSettled: boolean;
-  /** The program of the values in `wanted`. */
+  /** The program for the values in `wanted`. */
   lowered: { readonly program: Program; readonly measurer: BlockMeasurer } | undefined;
 }
 
 /**
- * Returns a slab for guessing; undefined unless it is worthwhile: for bfloat16, because other dtypes'
- * differences rarely tie.
+ * Returns a slab whose bounds may be guessed; undefined for dtypes other than bfloat16, whose differences
+ * rarely tie.
  */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
   if (output === undefined || more !== undefined) return undefined;
@@ -52,10 +52,10 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
 };
 
 /**
- * Finds exact bounds, once all elements were computed.
+ * Finds exact bounds once all elements are computed.
  *
- * @returns ranges that include all wrongly computed elements; if they are unknown or costly to find,
- *   undefined, and bounds are undefined too
+ * @returns ranges with all wrongly computed elements; undefined, like the bounds, if these are unknown or
+ * costly to find
  */
 export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
   const { lowered, bounds = [] } = slab;
@@ -80,7 +80,7 @@ export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] |
   return joinExtents(ranges);
 };
 
-/** Finds the bound above which exactly `kept` elements lie, and the elements between bound and guess. */
+/** Finds the bound above which exactly `kept` elements lie, and the elements between it and the guess. */
 const correctBound = async (
   { program, measurer }: NonNullable<GuessedSlab<unknown>['lowered']>,
   bound: MagnitudeBound,
@@ -89,7 +89,7 @@ const correctBound = async (
 ): Promise<{ readonly bound: MagnitudeBound; readonly changed: Extent } | undefined> => {
   const { elements } = program;
   const isLow = above > kept;
-  // The nearest magnitude among elements on the wrong side of the guess.
+  // The nearest magnitude on the wrong side of the guess.
   const bits = isLow ? least : most;
   if (above === kept || bits === 0) return { bound, changed: { begin: 0, end: 0 } };
   const isBefore = isLow === early;

@@ -28,11 +28,10 @@ import {
   tasksOf,
 } from './tasks.js';
 
-/** The destination of shards: a merge's directory with a journal, or a store. */
+/** Destination of shards: a merge's directory with a journal, or a store. */
 export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
-  /** Gives the file its full size and header; undefined if the shard need not be made. */
+  /** Gives the file its full size and header; undefined if the shard is not needed. */
   begin(shard: S): Promise<number | undefined>;
-  /** True if an earlier run has written these bytes. */
   has?(shard: S, extent: Extent): boolean;
   isBegun?(shard: S): boolean;
   wrote?(shard: S, extents: readonly Extent[]): void;
@@ -41,11 +40,11 @@ export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
    * @throws NON_FINITE, unless the sink continues with other shards
    */
   finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
-  /** Reports a shard's error; errors thrown here stop the run. */
+  /** Reports a shard's error. An error thrown here stops the run. */
   fail(shard: S, error: unknown): Promise<void>;
 }
 
-/** Limit on shards that are hashed, synced and published at once: slow disks then slow the computation. */
+/** Most shards that are hashed, synced and published at once, so that slow disks slow the computation. */
 const mostEnding = 8;
 
 interface OpenGroup<S> {
@@ -60,11 +59,11 @@ interface OpenGroup<S> {
  * Makes groups of shards. In a merge, each shard is a group and the sink keeps a journal; in a batch, the
  * sink is a store. Each input byte of a group is read once for all its outputs.
  *
- * The kernel serialises writes to one file, so a group gets as many lanes as it has files; further lanes
- * begin the next group. When all groups have begun, lanes help the group with the most tasks left, so that a
- * large last shard uses all threads. A failed task fails only its group's shards.
+ * The kernel serialises writes to a file, so a group gets as many lanes as files; further lanes begin the
+ * next group. When all groups have begun, lanes help the group with the most tasks left, so that a large last
+ * shard uses all threads. A failed task fails only its group's shards.
  *
- * @throws the sink's error, or the reason why the pool was stopped; no job is in progress then
+ * @throws the sink's error, or the reason why the pool was stopped, after all jobs have ended
  */
 export const makeShards = async <S>(
   groups: Iterable<Group<S>>,
@@ -93,7 +92,7 @@ export const makeShards = async <S>(
       .filter((slab) => slab.outputs.length > 0);
     const tasks = [...tasksOf(slabs, sliceBytes)];
     const remaining = tasks.filter((task) => !isDone(task, sink)).reverse();
-    // Guessed bytes must never replace journalled ones, and slices may differ from the earlier run's.
+    // Guessed bytes must never replace journalled ones, and the earlier run may have cut slices differently.
     for (const slab of slabs)
       if (!slab.outputs.some(({ shard }) => sink.isBegun?.(shard))) programs.mayGuess(slab);
     const files = { fdOf: inputs.fdOf, outputs };
@@ -110,7 +109,7 @@ export const makeShards = async <S>(
     endings.add(ending);
   };
 
-  /** Ends shards concurrently, so that threads hash different shards and fsyncs overlap. */
+  /** Finishes shards concurrently, so that threads hash different shards and fsyncs overlap. */
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
@@ -122,19 +121,19 @@ export const makeShards = async <S>(
     );
   };
 
-  /** Returns a group with fewer lanes than files; otherwise a new group, or the one with most tasks left. */
+  /** Returns a group with fewer lanes than files, else a new group, else the one with the most tasks left. */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
       const roomy = withTasks().find(({ lanes, files }) => lanes < files.outputs.size);
       if (roomy !== undefined) return roomy;
-      // If the disk is behind, joins an open group instead of waiting to open another.
+      // If the disk is behind, joins an open group instead of opening another.
       if (endings.size >= mostEnding && withTasks().length > 0) break;
     } while (!pool.stopped && (await openNext()));
     return withTasks().sort((a, b) => b.remaining.length - a.remaining.length)[0];
   };
 
-  /** A mutex: without it, two lanes could each open a group although one group has room for both. */
+  /** A mutex: otherwise two lanes could each open a group although one has room for both. */
   let turn: Promise<unknown> = Promise.resolve();
   const join = (): Promise<OpenGroup<S> | undefined> => {
     const joined = turn.then(async () => {
@@ -147,7 +146,7 @@ export const makeShards = async <S>(
   };
 
   const work = async (group: OpenGroup<S>): Promise<void> => {
-    // Checks for a stop before taking a task: a task taken but not done would make its group look finished.
+    // Checked before taking a task: a task taken but not done would make its group look finished.
     while (!pool.stopped) {
       const task = group.remaining.pop();
       if (task === undefined) break;
@@ -178,7 +177,7 @@ export const makeShards = async <S>(
   pool.throwIfStopped();
 };
 
-/** True if an earlier run did the task. Factors and measured codes are always made again. */
+/** True if an earlier run did the task. Factors and measured codes are always recomputed. */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
   !task.pieces.some(({ slab }) => isFactorised(slab) || isMeasured(slab)) &&
@@ -191,7 +190,7 @@ export interface Means<S> extends WholeMeans<S> {
   readonly sink: WholeSink<S> & Pick<ShardSink<S>, 'wrote'>;
 }
 
-/** Does a task. If a slab with guessed bounds is then complete, writes its corrections. */
+/** Does a task. If this completes a slab with guessed bounds, writes its corrections. */
 export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void> => {
   const { programs, sink } = means;
   const isWhole = await compute(task, means);
@@ -202,10 +201,10 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
     if (guessed === undefined) continue;
     unsettled.add(guessed);
     guessed.left -= count;
-    // The slab's last piece has been computed, so this task settles the bounds.
+    // This task computed the slab's last piece, so it settles the bounds.
     if (guessed.left === 0) computed.push([slab, guessed]);
   }
-  // A task with NaN or infinity is not journalled, so that a resumed run finds them again.
+  // Tasks with NaN or infinity are not journalled, so that a resumed run finds these again.
   const wrote = (task: Task<S>) => {
     for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
   };
@@ -221,7 +220,7 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
 };
 
 /**
- * Computes wrong elements again.
+ * Recomputes wrong elements.
  *
  * @returns true if no NaN or infinity was read or computed
  */
@@ -246,8 +245,7 @@ const compute = async <S>({ pieces }: Task<S>, means: Means<S>): Promise<boolean
   if (result.ok) {
     for (const { job, elements } of result.nonFinite) {
       const program = itemAt(emitted, job);
-      // A tally lacks NaN and infinity, so a slab with guessed bounds is computed again and reports them
-      // then.
+      // Tallies do not count NaN and infinity; a slab that has them is recomputed, and reports them then.
       if (program === undefined || guessed[job] !== undefined) continue;
       const files = program.sources.map(inputs.pathOf);
       for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {

@@ -24,7 +24,7 @@ import { computedOf, type Slab } from './tasks.js';
 
 export interface WholeSink<S> {
   nameOf(shard: S): string;
-  /** Called for a matrix whose factors were written. */
+  /** Called after a matrix's factors are written. */
   factorised?(matrix: string, factors: Factors): void;
 }
 
@@ -36,16 +36,16 @@ export interface WholeMeans<S> {
   readonly sink: WholeSink<S>;
 }
 
-/** A tensor, or a matrix whose factors are made. */
+/** A tensor, or a matrix to factorise. */
 interface Target extends Lowerer {
   readonly measurer: BlockMeasurer;
   readonly output: PlannedTensor;
-  /** The place of a factor in its file; without `side`, of the tensor. */
+  /** The place of a factor; without `side`, of the tensor. */
   at(side?: 'left' | 'right'): Location;
 }
 
 interface Making extends Solving {
-  /** Throws if the solver's numbers show no result. */
+  /** Throws if the solver's numbers show that there is no result. */
   readonly check?: (found: Float64Array) => void;
 }
 
@@ -54,7 +54,7 @@ interface Making extends Solving {
  *
  * @returns true if no NaN or infinity was read or computed
  * @throws NON_FINITE for factors and Gram matrices, MERGE_UNDEFINED if there is no result, and the codes of
- *   `solve`
+ * `solve`
  */
 export const makeWhole = async <S>(
   { outputs }: Slab<S>,
@@ -86,7 +86,7 @@ export const makeWhole = async <S>(
   return false;
 };
 
-/** Chooses the solver; a new kind of whole formula does not compile without a case here. */
+/** Chooses the solver. A new kind of formula does not compile without a case here. */
 const makingOf = (formula: MadeWhole<Operand>, target: Target): Promise<Making> => {
   switch (formula.kind) {
     case 'factor':

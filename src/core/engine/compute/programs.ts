@@ -13,7 +13,7 @@ import { BlockMeasurer, type OnNonFinite } from './measures/measure.js';
 import type { NonFiniteShards } from './measures/non-finite.js';
 import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
-/** Enough for the slabs in progress; a larger cache would hold more tables of rows. */
+/** Enough for slabs in progress; more would hold more tables of rows. */
 const mostKept = 64;
 
 export interface ProgramSink<S> {
@@ -23,8 +23,8 @@ export interface ProgramSink<S> {
 }
 
 /**
- * An LRU cache of programs. A program is lowered when the engine reaches its slab: statistics are measured
- * over whole tensors, then slices are computed while inputs are in the page cache.
+ * An LRU cache of programs. A program is made when the engine reaches its slab: statistics are measured over
+ * whole tensors, then slices are computed while inputs are in the page cache.
  */
 export class Programs<S> {
   readonly #pool: WorkerPool;
@@ -42,7 +42,7 @@ export class Programs<S> {
     this.#nonFinite = nonFinite;
   }
 
-  /** Returns a slab's program; undefined if the slab is copied (`isMoved`), or made by a solver. */
+  /** Returns a slab's program; undefined if the slab is copied (`isMoved`) or made by a solver. */
   of(slab: Slab<S>): Promise<Emitted> | undefined {
     if (isMoved(slab) || isMadeWhole(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);
@@ -53,7 +53,9 @@ export class Programs<S> {
     return program;
   }
 
-  /** Allows a slab guessed bounds: its bytes are final only when all pieces are computed and corrected. */
+  /**
+   * Allows guessed bounds in a slab whose bytes become final only when all pieces are computed and corrected.
+   */
   mayGuess(slab: Slab<S>): void {
     const guessed = guessedSlab(slab);
     if (guessed !== undefined) this.#guessed.set(slab, guessed);
@@ -66,9 +68,9 @@ export class Programs<S> {
   }
 
   /**
-   * Corrects guesses, once all pieces are computed.
+   * Corrects guesses once all pieces are computed.
    *
-   * @returns ranges of elements to compute again
+   * @returns ranges of elements to recompute
    */
   async settle(slab: Slab<S>, guessed: GuessedSlab<S>): Promise<readonly Extent[]> {
     const ranges = await correctBounds(guessed);
@@ -84,7 +86,7 @@ export class Programs<S> {
     const program = new Program(computedOf(itemAt(outputs, 0).tensor).shape, this.#inputs.idOf);
     const values = new Map<SlabOutput<S>, Value>();
     const quantised = new Map<string, Value>();
-    // Codes come before scales, because lowering codes measures how much of a change they keep.
+    // Codes before scales, because making codes measures how much of a change they keep.
     for (const output of outputs.toSorted(
       (a, b) => Number(isScales(a.tensor)) - Number(isScales(b.tensor)),
     )) {
@@ -106,14 +108,14 @@ export class Programs<S> {
     );
   }
 
-  /** Codes and scales of a matrix share a node by this key. */
+  /** Returns the key by which a matrix's codes and scales share a node. */
   #matrixOf({ expression }: PlannedTensor): string | undefined {
     if (expression.kind !== 'quantise') return undefined;
     return keyOf({ ...expression, part: 'codes' }, (source) => this.#inputs.idOf(source));
   }
 }
 
-/** Makes a value once for each key; without a key, every time. */
+/** Makes a value once per key; without a key, every time. */
 const once = async <T>(
   known: Map<string, T>,
   key: string | undefined,

@@ -18,18 +18,18 @@ import { openScratch } from './scratch.js';
 import { bytesOf, extentsOf, groupOfOne, type Task, tasksOf } from './tasks.js';
 
 export interface Sample {
-  /** Probability of each tile: above 0, at most 1. */
+  /** Probability that a tile is checked: above 0, at most 1. */
   readonly share: number;
   /** Equal seeds select equal tiles. */
   readonly seed: number;
 }
 
-/** A tensor, or a file header, that differs from the merge computed again. */
+/** A tensor, or a file's header, that differs from the recomputed merge. */
 export interface DifferentTensor {
   readonly file: string;
-  /** The tensor's name; null for a header. */
+  /** The tensor; null for a header. */
   readonly tensor: string | null;
-  /** Offset in the file of the first difference found. */
+  /** Offset in the file of the first difference. */
   readonly at: number;
 }
 
@@ -42,8 +42,7 @@ export interface Recomputed extends RunCost {
 }
 
 /**
- * Bytes of a sampled tile: fewer than a merge's tasks have, so that even a small share of a small model
- * covers several.
+ * Bytes of a sampled tile, smaller than a merge's tasks, so that a small share of a small model has several.
  */
 const sampledBytes = 1024 * 1024;
 
@@ -53,11 +52,11 @@ interface Tile {
 }
 
 /**
- * Compares tiles of a plan's shards, computed again, with an output's files; always compares headers. Tiles
- * are the engine's tasks, of about 8 MiB (1 MiB in a sample), so that the comparison is with what a merge
- * would write. Tiles are written to unlinked temporary files.
+ * Recomputes tiles of a plan's shards and compares them with an output's files; always compares headers.
+ * Tiles are the engine's tasks of about 8 MiB (1 MiB in a sample), so that they equal what a merge would
+ * write. They are written to unlinked temporary files.
  *
- * @param directory contains the plan's shards
+ * @param directory of the plan's shards
  * @throws READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
  */
 export const recompute = async (
@@ -77,7 +76,7 @@ export const recompute = async (
     [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
   );
   const drawn = all.filter((_, index) => isChosen(sample, index));
-  // If the draw selects no tile of a small output, takes one.
+  // In a small output the draw may select no tile; then takes one.
   const chosen = drawn.length > 0 ? drawn : all.slice(sample.seed % Math.max(1, all.length)).slice(0, 1);
   const total = chosen.reduce((bytes, { task }) => bytes + bytesOf(task), 0);
   const different = new Map<string, DifferentTensor>();
@@ -136,7 +135,7 @@ export const recompute = async (
 
 const fileOf = ({ file }: PlannedShard): string => file;
 
-/** True if a tile is drawn, which does not depend on the order of computation. */
+/** True if a tile is drawn, independently of the order of computation. */
 export const isChosen = ({ share, seed }: Sample, tile: number): boolean =>
   share >= 1 || createHash('sha256').update(`${seed} ${tile}`).digest().readUIntBE(0, 6) < share * 2 ** 48;
 
@@ -150,7 +149,7 @@ const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
 const tensorAt = ({ tensors }: PlannedShard, at: number): string | null =>
   tensors.find(({ begin, end }) => begin <= at && at < end)?.name ?? null;
 
-/** An output's files, open for reading, with unlinked files for recomputed tiles. */
+/** An output's open files, with unlinked files for recomputed tiles. */
 class OpenOutput {
   readonly #directory: string;
   readonly #shards: ReadonlyMap<PlannedShard, FileHandle>;
@@ -190,7 +189,7 @@ class OpenOutput {
     return itemAt(this.#scratch, this.#taken - 1);
   }
 
-  /** The offset of the first difference from the plan's header. */
+  /** Returns the offset where the header differs from the plan's. */
   async headerDifference(shard: PlannedShard): Promise<number | undefined> {
     const wanted = headerOf(shard);
     const read = readBlock(valueAt(this.#shards, shard), Buffer.alloc(wanted.length), 0);
@@ -206,6 +205,6 @@ class OpenOutput {
   }
 }
 
-/** Opens a shard; O_NONBLOCK, so that opening a pipe does not block. */
+/** Opens a shard; O_NONBLOCK, because opening a pipe would wait. */
 const openShard = (path: string): Promise<FileHandle> =>
   reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));

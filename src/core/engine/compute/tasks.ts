@@ -11,7 +11,7 @@ import { storedTensor } from '../../tensor/stored-tensor.js';
 /** A few milliseconds of work, so that threads finish at about the same time. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
 
-/** Slices grow by this factor if several outputs share reads of their inputs. */
+/** Slices grow by this factor if outputs share reads of inputs. */
 const sharedSlices = 4;
 
 export interface SlabOutput<S> {
@@ -19,38 +19,38 @@ export interface SlabOutput<S> {
   readonly tensor: PlannedTensor;
 }
 
-/** Outputs of one shape that share inputs, which are read once. A copied tensor has its own slab. */
+/** Outputs of one shape that share inputs, which are read once. A copied tensor has a slab of its own. */
 export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
 
-/** Shards that are written together, because their slabs share inputs. */
+/** Shards written together, because their slabs share inputs. */
 export interface Group<S> {
   readonly shards: readonly S[];
   readonly slabs: readonly Slab<S>[];
 }
 
-/** A piece of a slab: `count` elements from element `first`; bytes if the slab is copied (`isMoved`). */
+/** A piece of a slab: `count` elements from `first` on; bytes if the slab is copied (`isMoved`). */
 export interface Piece<S> {
   readonly slab: Slab<S>;
   readonly first: number;
   readonly count: number;
 }
 
-/** Work for one call of a worker: one piece of a large slab, or many small slabs. */
+/** A call of a worker: one piece of a large slab, or many small slabs. */
 export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/** True for a slab whose bytes are moved. Any other slab has a program, even if some outputs are copies. */
+/** True for a slab whose bytes are copied. Any other slab has a program, even if some outputs are copies. */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
-/** True for a matrix's two factors, which a single task makes. */
+/** True for a matrix's two factors, made by a single task. */
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
 
-/** True if a solver makes the slab, not a program. */
+/** True if a solver makes the slab. */
 export const isMadeWhole = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first !== undefined && isWhole(first.tensor.expression);
 
@@ -63,7 +63,7 @@ export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
 export const isScales = ({ expression }: PlannedTensor): boolean =>
   expression.kind === 'quantise' && expression.part === 'scales';
 
-/** Returns a tensor's name and shape; for a part of a matrix, those of the matrix. */
+/** Returns a tensor's name and shape; for part of a matrix, the matrix's. */
 export const computedOf = ({
   name,
   shape,
@@ -71,18 +71,18 @@ export const computedOf = ({
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
   isPart(expression) ? { name: expression.of, shape: expression.shape } : { name, shape };
 
-/** Returns a text that is equal for tensors of equal shape and slices, which one program can compute. */
+/** Returns an equal text for tensors of equal shape and slices, which one program can compute. */
 export const slicingOf = (tensor: PlannedTensor): string => {
   const { expression } = tensor;
   const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';
   return `${computedOf(tensor).shape.join()}${blocks}`;
 };
 
-/** Returns the bytes of one unit of `first` and `count`. */
+/** Returns the bytes of a unit of `first` and `count`. */
 const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 
-/** Returns the bytes before a unit; scales have bytes for each row of blocks. */
+/** Returns the bytes before a unit; scales count per row of blocks. */
 const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
   const { expression, dtype } = tensor;
   if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
@@ -122,7 +122,7 @@ export const piecesWithin = <S>(slab: Slab<S>, { begin, end }: Extent): Piece<S>
 };
 
 /**
- * Yields tasks with about `sliceBytes` of output, in slab order, so that shards are written front to back.
+ * Yields tasks with about `sliceBytes` of output in slab order, so that shards are written front to back.
  * Small slabs share a task.
  *
  * @param sliceBytes a multiple of 8, so that no element is cut
@@ -147,7 +147,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
   if (pieces.length > 0) yield { pieces };
 }
 
-/** Returns the ranges that a task writes, with adjacent ones joined. */
+/** Returns the ranges that a task writes, joining adjacent ones. */
 export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
@@ -168,7 +168,7 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
 export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 
-/** Returns a slab for each tensor, or one for a copied file, header included (`verbatim`). */
+/** Returns a slab per tensor, or one for a copied file with its header (`verbatim`). */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],
   slabs:
@@ -177,7 +177,7 @@ export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
       : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
 
-/** Returns a shard's slabs; a matrix's factors share one, as do its codes and scales. */
+/** Returns a shard's slabs. A matrix's factors share one, as do its codes and scales. */
 const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
   const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
   for (const tensor of shard.tensors) {

@@ -6,9 +6,9 @@ import { type FoundWithAdapter, foundModels } from '../../models/address/found-m
 import { storeMarkerName } from '../../models/checkpoint/files/file-names.js';
 import { locateIfHere } from '../../models/sources/locate.js';
 
-// Keeps outputs apart from inputs. Compares paths with links and `..` resolved.
+// Keeps outputs apart from inputs. Resolves links and `..` before comparing paths.
 
-/** Tells what stands at a path; a dangling symbolic link is `other`. */
+/** Returns the kind of a path; a dangling symbolic link is `other`. */
 export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
   const named = await lstat(path).catch(() => undefined);
   if (named === undefined) return 'absent';
@@ -16,7 +16,7 @@ export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'ot
   return found?.isDirectory() ? 'directory' : 'other';
 };
 
-/** Resolves links in a path; if it does not exist, in its nearest existing ancestor. */
+/** Resolves a path's links; if it does not exist, those of its nearest existing ancestor. */
 export const realPathOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
@@ -26,7 +26,7 @@ export const realPathOf = async (path: string): Promise<string> => {
   }
 };
 
-/** True for a path in a directory, and for the directory itself. */
+/** True for a directory itself, and for paths inside. */
 export const isInside = (path: string, directory: string): boolean => {
   const way = relative(directory, path);
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
@@ -41,9 +41,9 @@ export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[
 };
 
 /**
- * Refuses an output in a store, whose collection removes files.
+ * Refuses an output that is or lies in a store, whose collection removes files.
  *
- * @throws OUTPUT_INVALID for a store, and for a path in one
+ * @throws OUTPUT_INVALID
  */
 export const checkOutsideStores = async (out: string): Promise<void> => {
   const place = await realPathOf(resolve(out));
@@ -57,7 +57,7 @@ export const checkOutsideStores = async (out: string): Promise<void> => {
   }
 };
 
-/** Checks that an output is apart from models given by name; skips those that are not found. */
+/** Checks that an output is apart from models given by name; skips models that are not found. */
 export const checkApartFrom = async (out: string, models: Iterable<string>): Promise<void> => {
   for (const model of new Set(models))
     for (const part of partsOf(await parseAddress(model))) {

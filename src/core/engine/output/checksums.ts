@@ -8,13 +8,12 @@ import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { withFile } from './durable.js';
 
-/** SHA-256 in hexadecimal, by absolute path. */
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
- * Hashes input files, through the merge's descriptors, and unless `hasShards` is false staged shards. Uses
- * the hub's SHA-256 if stated; a shard that equals an input gets the input's hash. If the pool is stopped,
- * results are incomplete.
+ * Hashes input files through the merge's descriptors and, unless `hasShards` is false, staged shards. Uses
+ * the hub's SHA-256 if known. A shard that equals an input gets its hash. If the pool is stopped, results are
+ * incomplete.
  *
  * @param report receives the numbers of hashed files and of all files
  * @throws READ_FAILED
@@ -32,7 +31,7 @@ export const computeChecksums = async (
   for (const file of plan.inputs.flatMap(({ files }) => files)) {
     const stated = statedSha256(file);
     if (stated !== undefined) checksums.set(file.path, stated);
-    // Files in the cache of ranges are skipped, because they may be incomplete.
+    // Skips files in the cache of ranges, which may be incomplete.
     else if (file.content === undefined) bytesOf.set(file.path, file.bytes);
   }
   const copies = new Map<string, string>();
@@ -42,7 +41,7 @@ export const computeChecksums = async (
     if (input !== undefined && (checksums.has(input) || bytesOf.has(input))) copies.set(path, input);
     else bytesOf.set(path, shard.bytes);
   }
-  // Largest files first, so that no thread is left with a large one at the end.
+  // Largest first, so that no thread ends with a large one.
   const files = [...bytesOf].sort(([, a], [, b]) => b - a);
   let hashed = 0;
   const hash = async (path: string, fd: number): Promise<void> => {
@@ -71,8 +70,6 @@ export const hashHere = async (path: string): Promise<string> => {
 };
 
 /**
- * Hashes a file on a worker thread.
- *
  * @returns undefined if the pool was stopped
  * @throws READ_FAILED
  */

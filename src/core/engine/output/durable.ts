@@ -21,7 +21,6 @@ import { codeOf, withPath } from '../../base/errors/errors.js';
 import { removeAbandoned } from '../../base/files/abandoned.js';
 import { writeFailed, writing } from '../../base/files/writing.js';
 
-/** Opens a file for `use`, and closes it even if `use` throws. */
 export const withFile = async <T>(
   path: string,
   flags: string | number,
@@ -33,7 +32,7 @@ export const withFile = async <T>(
     await file.close();
     return result;
   } catch (error) {
-    // The error of `use` is the one to report.
+    // Reports the error of `use`, not of closing.
     await file.close().catch(() => undefined);
     throw withPath(error, path);
   }
@@ -43,14 +42,15 @@ const appending =
   constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Opens a file to append, creating it if needed. In shared folders, never follows links or waits on pipes.
+ * Opens a file to append, creating it if needed. Never follows links or waits on pipes, because the folder
+ * may be shared.
  *
  * @throws WRITE_FAILED
  */
 export const openToAppend = (path: string): Promise<FileHandle> => writing(path, () => open(path, appending));
 
 /**
- * Returns a file's size; closes the file on failure.
+ * Returns a file's size; closes it on failure.
  *
  * @throws WRITE_FAILED
  */
@@ -66,7 +66,7 @@ export const sizeOf = async (file: FileHandle, path: string): Promise<number> =>
 type Content = string | Uint8Array | Iterable<string | Uint8Array>;
 
 /**
- * Writes and syncs a file; its name is durable only after `syncDirectory`.
+ * Writes and syncs a file, whose name is durable only after `syncDirectory`.
  *
  * @param mode default: the process's
  */
@@ -79,9 +79,9 @@ export const writeDurably = (path: string, content: Content, mode?: number): Pro
   });
 
 /**
- * Replaces a file: writes beside it, then renames. The name is durable after `syncDirectory`.
+ * Replaces a file by a rename. The name is durable after `syncDirectory`.
  *
- * @param partial the temporary path, whose pattern identifies leftovers of killed writers
+ * @param partial temporary path, whose pattern identifies leftovers of killed writers
  */
 export const replaceFile = async (
   path: string,
@@ -92,7 +92,7 @@ export const replaceFile = async (
     await writeDurably(partial, content);
     await rename(partial, path);
   } catch (error) {
-    // The first error is the one to report.
+    // Reports the first error.
     await rm(partial, { force: true }).catch(() => undefined);
     throw error;
   }
@@ -100,12 +100,12 @@ export const replaceFile = async (
 
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
 
-/** Renames a file; fails with EEXIST if the name is taken. */
+/** Renames a file; EEXIST if the name is taken. */
 const renameToFree = async (from: string, to: string): Promise<void> => {
   try {
     await link(from, to);
   } catch (error) {
-    // A file system without hard links fails with one of these codes.
+    // File systems without hard links fail with these codes.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error) ?? '')) throw error;
     await (await open(to, 'wx')).close();
     await rename(from, to).catch(async (failure: unknown) => {
@@ -117,7 +117,7 @@ const renameToFree = async (from: string, to: string): Promise<void> => {
   await rm(from);
 };
 
-/** Resolves links, including a last link to a missing file. */
+/** Resolves links, even a last one to a missing file. */
 const placeOf = async (file: string): Promise<string> => {
   try {
     return await realpath(file);
@@ -127,15 +127,15 @@ const placeOf = async (file: string): Promise<string> => {
   }
 };
 
-/** Errors of replacing after which the file may still be written in place. */
+/** Codes of replacing after which writing in place may work. */
 const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
 
 /**
- * Writes a user's file durably and atomically, following links. A file that cannot be replaced is written in
- * place: a pipe or other special file, one with several hard links or another owner, or one in a folder that
- * refuses new files.
+ * Writes a user's file durably and atomically, following links. Writes in place if the file cannot be
+ * replaced: a pipe or other special file, one with several hard links or another owner, or one in a folder
+ * that refuses new files.
  *
- * @param isNew true to fail, with EEXIST as the cause, if the name is taken
+ * @param isNew fail, with EEXIST as the cause, if the name is taken
  * @throws WRITE_FAILED
  */
 export const writeWhole = (file: string, content: Content, isNew = false): Promise<void> =>
@@ -146,8 +146,7 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
   const foundNow = () => stat(path).catch(() => undefined);
   const before = isNew ? undefined : await foundNow();
   if (before !== undefined && !before.isFile()) return await writeFile(path, content);
-  // Leftovers are removed before links are counted: a killed writer's partial file may be a hard link to this
-  // file.
+  // Before counting links: a killed writer's partial file may be a hard link to this file.
   await removeAbandoned(path, { begin: `.${basename(path)}.`, end: partialEnd });
   const found = isNew ? undefined : await foundNow();
   if (found !== undefined && (found.nlink > 1 || found.uid !== process.getuid?.()))
@@ -162,41 +161,41 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
     try {
       const isRefused = inPlaceErrors.includes(codeOf(error) ?? '');
       if (!isRefused || (found === undefined && codeOf(error) !== 'ENAMETOOLONG') || isNew) throw error;
-      // Copies the complete partial file, because an iterable `content` can be read only once.
+      // Copies the partial file, because an iterable `content` can be read only once.
       await (isWritten ? copyFile(partial, path) : writeDurably(path, content));
     } finally {
       await rm(partial, { force: true }).catch(() => undefined);
     }
   }
-  // A folder that is writable but unreadable cannot be synced.
+  // A writable but unreadable folder cannot be synced.
   await syncDirectory(dirname(path)).catch((error: unknown) => {
     if (codeOf(error) !== 'EACCES') throw error;
   });
 };
 
-/** Syncs a directory, after creations, renames and removals. */
+/** Syncs a directory's creations, renames and removals. */
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
 
 const madeHere = new AsyncLocalStorage<string[]>();
 
-/** Runs `work`; on failure, removes the directories that it made, if they are empty. */
+/** Runs `work`; if it fails, removes the empty directories that it made. */
 export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => {
   const made: string[] = [];
   try {
     return await madeHere.run(made, work);
   } catch (error) {
-    // Removing a directory that is not empty fails, as intended.
+    // Fails for directories that are not empty, as intended.
     for (const directory of made.reverse()) await rmdir(directory).catch(() => undefined);
     throw error;
   }
 };
 
 /**
- * Makes a directory and missing ancestors. Replaces Node's `recursive`, which loops forever on file systems
- * such as /proc that answer ENOENT although the parent exists.
+ * Makes a directory and missing ancestors. Node's `recursive` loops forever on file systems such as /proc,
+ * which answer ENOENT although the parent exists.
  *
- * @param durably true to fsync the parents of created directories
+ * @param durably fsync the parents of new directories
  */
 export const makeDirectories = async (path: string, durably = false): Promise<void> => {
   const exists = (directory: string) =>
@@ -211,7 +210,7 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
     await mkdir(path);
     madeHere.getStore()?.push(path);
   } catch (error) {
-    // Another process may have created the directory meanwhile.
+    // Another process may have created it meanwhile.
     if (codeOf(error) !== 'EEXIST' || !(await exists(path))) throw error;
   }
   if (durably) await syncDirectory(parent);
@@ -223,7 +222,7 @@ export const existingAbove = async (path: string): Promise<string> => {
 };
 
 /**
- * Checks, without writing, that a directory is writable; it may also be missing.
+ * Checks without writing that a directory, if it exists, is writable.
  *
  * @throws WRITE_FAILED
  */

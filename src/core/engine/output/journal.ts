@@ -19,7 +19,7 @@ const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
   return typeof shard === 'string' && isCount(begin) && isCount(end) ? { shard, begin, end } : undefined;
 };
 
-/** Reads a journal's extents; empty without a journal. */
+/** Returns a journal's extents; empty without a journal. */
 export const readJournal = async (path: string): Promise<Extents> => {
   const extents = new Map<string, Extent[]>();
   const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {

@@ -22,15 +22,14 @@ const unrecordedBytes = 256 * 1024 * 1024;
 interface OpenShard {
   readonly name: string;
   readonly file: FileHandle;
-  /** Paths of input files. */
   readonly madeOf: ReadonlySet<string>;
   unrecorded: Extent[];
 }
 
-/** A merge's shards in the staging directory; bytes are journalled once synced. */
+/** A merge's shards in the staging directory. Bytes are journalled after a sync. */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
-  /** Extents that an earlier run wrote. */
+  /** Extents written by an earlier run. */
   readonly #done: Extents;
   readonly #journal: Journal;
   readonly #inputs: InputFiles;
@@ -38,7 +37,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #open = new Map<PlannedShard, OpenShard>();
   readonly factors = new Map<string, Factors>();
   readonly changes = new Map<string, KeptSums>();
-  /** Serialises syncs while threads continue writing. */
+  /** Runs syncs one by one while threads keep writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
 
@@ -65,9 +64,9 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Begins a shard, and returns its descriptor.
+   * Begins a shard and returns its descriptor.
    *
-   * @throws WRITE_FAILED or INPUT_CHANGED, including those of a queued sync that failed since the last call
+   * @throws WRITE_FAILED, INPUT_CHANGED, also if a queued sync has failed since the last call
    */
   async begin(shard: PlannedShard): Promise<number> {
     this.#throwFailure();
@@ -102,7 +101,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Queues a sync after every 256 MiB.
+   * Queues a sync every 256 MiB.
    *
    * @throws the codes of `begin`, so that a full disk stops the merge soon
    */
@@ -130,7 +129,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     if (nonFinite !== undefined && !this.#allowNonFinite) throw refusedNonFinite(nonFinite);
   }
 
-  /** Throws, so that a failed shard ends the merge; `close` journals the extents written before. */
+  /** Throws, so that a failed shard ends the merge; `close` journals earlier extents. */
   async fail(_shard: PlannedShard, error: unknown): Promise<void> {
     throw error;
   }
@@ -139,7 +138,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return join(this.#directory, file);
   }
 
-  /** Journals open shards, if the merge was stopped, and waits for all syncs. */
+  /** After a stop, journals open shards. Waits for all syncs. */
   async close(): Promise<void> {
     for (const [shard, opened] of [...this.#open]) this.#recordAndClose(shard, opened);
     await this.#queue;
@@ -147,7 +146,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#throwFailure();
   }
 
-  /** Opens a shard's file. Removes one without journalled extents: it may be a link to an input. */
+  /** Opens a shard's file. First removes one without journalled extents, which may be a link to an input. */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);
     if (this.#done.has(name)) return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
@@ -174,7 +173,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue.then(async () => {
       if (this.#failure !== undefined) return;
       try {
-        // Inputs are verified first, so that no run continues from bytes of a changed input.
+        // Verifies inputs first, so that no run continues from bytes of a changed input.
         await this.#inputs.verify(shard.madeOf);
         await this.#journal.record(shard, extents);
       } catch (cause) {

@@ -8,10 +8,10 @@ import type { InputFiles } from '../input-files.js';
 import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
-/** `reflink` is a copy-on-write copy. */
+/** `reflink`: a copy-on-write copy. */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
-/** Ways to make a shard that equals a whole input file. */
+/** Ways to make a shard that equals an input file. */
 export type Link = (typeof links)[number];
 
 /** @throws INVALID_PARAMETER */
@@ -26,7 +26,7 @@ export const checkDevice = async (file: string, directory: string, link: Link): 
   if (a.dev !== b.dev) throw linkRefused(file, link, `it is on another file system than ${directory}`);
 };
 
-/** @param cause the system's error, or a reason as text */
+/** @param cause the system's error, or a text */
 export const linkRefused = (file: string, link: Link, cause: unknown): LayerloomError =>
   new LayerloomError(
     'LINK_REFUSED',
@@ -42,7 +42,7 @@ export const linkRefused = (file: string, link: Link, cause: unknown): Layerloom
     { cause },
   );
 
-/** How shards were linked, by file name; written shards are absent. */
+/** How shards were linked, by file name. Excludes written shards. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
 
 export interface Linking {
@@ -50,14 +50,14 @@ export interface Linking {
   readonly warnings: readonly string[];
 }
 
-/** Error codes of file systems, kernels and pairs of files that cannot reflink. */
+/** Codes of file systems, kernels and files that cannot reflink. */
 const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY'];
 
 /**
- * Makes shards that equal whole input files by links. Never writes inputs or changes their mode.
+ * Links shards that equal whole input files. Never writes inputs or changes their mode.
  *
  * @param link default: reflink; if the file system cannot, links nothing and warns
- * @returns the linked shards; the engine copies the others
+ * @returns linked shards; the engine copies the others
  * @throws LINK_REFUSED if `link` was given; INPUT_CHANGED, READ_FAILED
  */
 export const linkShards = async (
@@ -89,9 +89,9 @@ const linkEach = async (
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   for (const { file, path } of verbatim) {
-    // An earlier run could not reflink the shard and has copied some bytes.
+    // An earlier run could not reflink it and copied some bytes.
     if (link === undefined && staging.done.has(file)) continue;
-    // Resolves symbolic links, as in hub snapshots, because link(2) does not follow them.
+    // link(2) does not follow symbolic links, which hub snapshots have.
     const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
     await rm(to, { force: true });
     const refusal = await linkFileBy[link ?? 'reflink'](from, to).catch(
@@ -109,7 +109,7 @@ const linkEach = async (
 };
 
 /**
- * Checks that symbolic links lead to the files that were read. Call before the output is renamed.
+ * Checks that symbolic links lead to the files that were read. To be called before the output is renamed.
  *
  * @throws INPUT_CHANGED, READ_FAILED
  */
@@ -124,14 +124,14 @@ const notShared = ({ cost, shards }: MergePlan): string =>
   `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards equal to whole input files (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
   `are copied, since this file system cannot reflink them; ${optionName('link', 'hard')} or symbolic would avoid the copies`;
 
-/** Copies durably, with the default mode; `how` is a COPYFILE_FICLONE flag. */
+/** Copies durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
 const copyBy = (how: number) => async (from: string, to: string) => {
   await copyFile(from, to, how | constants.COPYFILE_EXCL);
   await chmod(to, 0o666 & ~process.umask());
   await withFile(to, 'r', (file) => file.sync());
 };
 
-/** Makes a link, whose name `to` must be free. Throws the system's errors. */
+/** Makes a link; `to` must not exist. Throws the system's errors. */
 export const linkFileBy: Readonly<Record<Link, (from: string, to: string) => Promise<void>>> = {
   copy: copyBy(constants.COPYFILE_FICLONE),
   reflink: copyBy(constants.COPYFILE_FICLONE_FORCE),

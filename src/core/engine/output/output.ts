@@ -13,13 +13,13 @@ import { jsonOrNone, ownFile } from '../../texts/json.js';
 import { checkApart, checkOutsideStores, isInside, kindOf, realPathOf } from './apart.js';
 import { hashHere } from './checksums.js';
 
-/** An output directory, checked before anything is written. */
+/** An output directory, checked before writing. */
 export interface Output {
-  /** Absolute path of the output, with symbolic links resolved. */
+  /** Absolute path with links resolved. */
   readonly path: string;
-  /** True if the directory contains a checkpoint that layerloom wrote. */
+  /** True if it contains a checkpoint by layerloom. */
   readonly replaces: boolean;
-  /** Repeats the check. Call under the staging lock, when no other run can replace the output. */
+  /** Repeats the check; to be called under the staging lock, when no other run can replace the output. */
   readonly again: () => Promise<Output>;
 }
 
@@ -58,7 +58,7 @@ export const checkOutput = async (
   return { path, replaces: true, again };
 };
 
-/** Refuses to replace an output with an input inside: the input would be deleted. */
+/** Refuses to replace an output that contains an input, which would be deleted. */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   await checkApart(out, inputs);
   for (const file of inputs.flatMap((input) => [...foundModels(input), ...input.files]))
@@ -69,12 +69,12 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
       });
 };
 
-/** Returns files that are not in `layerloom.json`, or changed since; without a valid one, all files. */
+/** Returns files that are missing in `layerloom.json` or were changed since; all files if it is invalid. */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {
     const { ino } = await stat(directory);
     const found = await foreignFilesNow(directory);
-    // Repeats if another run has exchanged the directory meanwhile.
+    // Repeats if another run exchanged the directory meanwhile.
     if (found.length === 0 || (await stat(directory)).ino === ino) return found;
   }
 };
@@ -104,7 +104,7 @@ interface Recorded {
   readonly sha256?: unknown;
 }
 
-/** True if a file has the recorded content, or is older than the record. */
+/** True if a file has the recorded content or is older than the record. */
 const isAsWritten = async (
   path: string,
   { link, bytes, sha256 }: Recorded,
@@ -112,18 +112,18 @@ const isAsWritten = async (
 ): Promise<boolean> => {
   const found = await lstat(path, { bigint: true });
   if (link === 'symbolic') return found.isSymbolicLink();
-  // The store may have replaced a damaged shard, so this file may be the last hard link.
+  // The store may have replaced a damaged shard, and this may be the last hard link.
   if (link === 'stored') return found.isFile();
-  // A hard link to an input has the input's modification time, which may be newer.
+  // A hard link has its input's modification time, which may be newer.
   if (link === 'hard' && found.nlink > 1n) return true;
   if (!found.isFile()) return false;
   if (found.mtimeNs <= written) return true;
   return Number(found.size) === bytes && (await hashHere(path)) === sha256;
 };
 
-/** Reads recorded files by name; undefined if layerloom wrote no `layerloom.json` here. */
+/** Reads recorded files by name; undefined without a `layerloom.json` by layerloom. */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, Recorded> | undefined> => {
-  // The file may be missing, or another program's.
+  // The file may be missing or another program's.
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
   const provenance = jsonOrNone(text, ownFile);
   if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;

@@ -7,19 +7,19 @@ import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 /** Parts of a plan that must agree to continue a staging directory. */
 export type StagedPlan = Pick<MergePlan, 'layerloom' | 'method' | 'recipe' | 'inputs' | 'shards' | 'files'>;
 
-/** Returns what identifies a file's content, without ctime, which hard links change. */
+/** Returns what identifies a file's content; not ctime, which hard links change. */
 const contentOf = (file: FileIdentity | undefined) =>
   file === undefined
     ? undefined
     : {
         ...file,
-        // A hub model may have moved from the cache of ranges to the hub's own cache.
+        // A hub model may have moved from the cache of ranges to the hub's cache.
         ...(file.content === undefined ? {} : { path: basename(file.path) }),
         seen: file.seen?.hash,
       };
 
 /**
- * Returns what identifies an input: a hub model's origin, as it may be in either of two caches; otherwise the
+ * Returns what identifies an input: a hub model's origin, because it may be in either cache; otherwise the
  * path.
  */
 const placeOf = (input: PlannedInput) => [
@@ -27,7 +27,7 @@ const placeOf = (input: PlannedInput) => [
   ...foundModels(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
-/** Returns what identifies side files; for a hub model's, only the name. */
+/** Returns what identifies side files; for hub models only names. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   const folders = inputs.flatMap(foundModels).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>
@@ -37,7 +37,7 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/** Lists differences that keep a plan from continuing another plan's staging directory. */
+/** Lists differences between plans that prevent continuing a staging directory. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

@@ -9,7 +9,6 @@ type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
 export const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
   verbatim === undefined ? writer.encodeHeader(tensorsInFile(tensors)) : new Uint8Array();
 
-/** Gives the file its full size and header. */
 export const beginShardFile = async (file: FileHandle, shard: Shard): Promise<void> => {
   await file.truncate(shard.bytes);
   const header = headerOf(shard);

@@ -14,14 +14,12 @@ import { type Extents, readJournal } from './journal.js';
 import { foreignFiles, type Output } from './output.js';
 import { planDifferences, type StagedPlan } from './plan-differences.js';
 
-/**
- * `.OUT.layerloom-partial/`: checkpoint, plan, journal, and a lock by which a running merge is recognised.
- */
+/** `.OUT.layerloom-partial/`: checkpoint, plan, journal, and a lock that shows whether a merge is running. */
 export interface Staging {
   readonly directory: string;
   readonly checkpoint: string;
   readonly journal: string;
-  /** Extents of an earlier run that are still valid. */
+  /** Valid extents of an earlier run. */
   readonly done: Extents;
   readonly warnings: readonly string[];
   /** Syncs everything and renames the checkpoint into place. Returns warnings about later failures. */
@@ -31,7 +29,7 @@ export interface Staging {
   keep(): Promise<void>;
 }
 
-/** Limit on a plan's file: a plan is written as one string, so no valid plan is longer. */
+/** Longest plan file; plans are written as one string, so none is longer. */
 const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
 
 export const nameBeside = (out: string, what: string): string =>
@@ -40,8 +38,8 @@ export const nameBeside = (out: string, what: string): string =>
 export const stagingPath = (out: string): string => nameBeside(out, 'partial');
 
 /**
- * Opens a staging directory; refuses one that a running merge has locked. Removes a dead run's leftovers or,
- * with `resume`, continues them if plan and inputs agree.
+ * Opens a staging directory, unless a running merge has locked it. Removes a dead run's leftovers or, with
+ * `resume`, continues them if plan and inputs agree.
  *
  * @throws OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
  */
@@ -92,7 +90,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
 };
 
 /**
- * Throws as `openStaging` would, without writing.
+ * Throws like `openStaging`, without writing.
  *
  * @returns bytes of an earlier run that `openStaging` would keep
  * @throws OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
@@ -120,9 +118,8 @@ export const isLocked = async (path: string): Promise<boolean> => {
 };
 
 /**
- * Locks a staging directory. Refuses a link or another user's directory, because the content will be removed,
- * and anyone can make these in a shared folder. Retries if the former holder removed the lock file before it
- * was locked here: the path then leads to another inode or nowhere.
+ * Locks a staging directory. Refuses links and other users' directories, because its content will be removed and anyone can create one in a shared folder. If the former holder removed the lock file before we locked
+ * it, the path leads to another inode or nowhere: then retries.
  */
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
   const path = join(directory, 'lock');
@@ -152,7 +149,10 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
   }
 };
 
-/** Makes a staging directory. Only the output's parents are durable: the directory need not survive a crash. */
+/**
+ * Makes a staging directory. Only the output's parents are synced, because the directory need not survive a
+ * crash.
+ */
 const makeStaging = async (directory: string): Promise<void> => {
   await makeDirectories(dirname(directory), true);
   await makeDirectories(directory);
@@ -167,9 +167,9 @@ const begin = async (
   await rm(paths.journal, { force: true });
   await rm(paths.checkpoint, { recursive: true, force: true });
   await mkdir(paths.checkpoint);
-  // Synced so that no crash brings back an old plan or journal beside this merge's shards.
+  // Synced, so that no crash brings back an old plan or journal beside this merge's shards.
   await syncDirectory(directory);
-  // Written atomically, because a truncated plan would look like another plan.
+  // Atomic, because a truncated plan would look like another plan.
   await replaceFile(paths.plan, JSON.stringify(plan), `${paths.plan}.new`);
   await syncDirectory(directory);
 };
@@ -184,7 +184,7 @@ const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): voi
   if (differences.length > 0) throw new LayerloomError('RESUME_MISMATCH', { staging, differences });
 };
 
-/** Journalled extents of intact shards; removed or linked shards are written again. */
+/** Returns journalled extents of intact shards; removed or linked shards are written again. */
 const validExtents = async (
   paths: { checkpoint: string; journal: string },
   plan: StagedPlan,
@@ -199,9 +199,9 @@ const validExtents = async (
 };
 
 /**
- * An earlier output by layerloom is exchanged atomically; if the file system cannot exchange, it is renamed
- * first. The earlier output is removed last, unless it contains foreign files. The plan is removed first,
- * durably: otherwise, after a crash, `--resume` would take the earlier output's shards for the merge's.
+ * Publishes the checkpoint. An earlier output by layerloom is exchanged atomically or, if the file system
+ * cannot, renamed first. It is removed last, unless it has foreign files. The plan is durably removed first:
+ * otherwise, after a crash, `--resume` would take the earlier output's shards for the merge's.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
  */
@@ -230,7 +230,7 @@ const publish = async (
   return await removeAs(former, path);
 };
 
-/** The directory at `path` becomes `former`. */
+/** Puts `directory` at `path`, whose directory becomes `former`. */
 export const takePlace = async (directory: string, path: string, former: string): Promise<void> => {
   if (exchange(directory, path)) await rename(directory, former);
   else await setAside(path, former, directory);
@@ -247,7 +247,7 @@ const setAside = async (path: string, former: string, checkpoint: string): Promi
   }
 };
 
-/** Random end of a name that `removeAs` gives. */
+/** Random suffix of names from `removeAs`. */
 const token = /^[0-9a-f]{8}$/;
 
 /**
@@ -257,7 +257,7 @@ const token = /^[0-9a-f]{8}$/;
  */
 const leftovers = async (out: string): Promise<string[]> => {
   const [former, removed] = [basename(nameBeside(out, 'former-')), basename(nameBeside(out, 'removed-'))];
-  // A directory may be writable but unreadable; its leftovers are not found.
+  // In a writable but unreadable directory, leftovers are not found.
   const names = await readdir(dirname(out)).catch(() => []);
   const warnings: string[] = [];
   for (const name of names) {
@@ -271,7 +271,7 @@ const leftovers = async (out: string): Promise<string[]> => {
   return warnings;
 };
 
-/** Renames first, so that a later run can complete an interrupted removal. */
+/** Renames before removing, so that a later run can complete an interrupted removal. */
 const removeAs = async (
   directory: string,
   out: string,

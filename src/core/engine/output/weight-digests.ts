@@ -11,11 +11,11 @@ import type { WorkerPool } from '../threads/pool.js';
 import { withFile } from './durable.js';
 
 /**
- * Hashes files of weights and each tensor in them. Reads each file once.
+ * Hashes files of weights and each of their tensors, reading each file once.
  *
  * @param files names of safetensors files in `directory`
- * @param report receives the numbers of hashed files and of all files
- * @param digest gives a file's digests; by default reads the file
+ * @param report receives the numbers of hashed and all files
+ * @param digest returns a file's digests; default: reads the file
  * @returns partial digests if the pool was stopped
  * @throws READ_FAILED, DUPLICATE_TENSOR, the codes of a header
  */
@@ -60,7 +60,7 @@ export interface DigestedFile {
  * @returns undefined if the pool was stopped
  */
 export const digestFile = (path: string, pool: WorkerPool): Promise<DigestedFile | undefined> =>
-  // O_NONBLOCK, so that opening a pipe does not block.
+  // O_NONBLOCK, because opening a pipe would wait.
   withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, async (handle) => {
     const found = await handle.stat();
     if (!found.isFile()) throw new Error('it is not a file');

@@ -25,10 +25,10 @@ export const digestFile = (file: FileToDigest, shared: BigInt64Array): DigestRes
 };
 
 /**
- * Hashes each range together with the same part of the file, since two streams take little longer than one
+ * Hashes each range together with the same part of the file, because two streams take little longer than one
  * (`native/kernels/sha256.hpp`).
  *
- * @returns undefined if the addon does not hash here, or did not finish
+ * @returns undefined if the addon cannot hash here or did not finish
  */
 const byAddon = ({ fd, bytes, ranges }: FileToDigest, shared: BigInt64Array): FileDigests | undefined => {
   const states = new Uint32Array(2 * stateWords);
@@ -55,15 +55,15 @@ const byAddon = ({ fd, bytes, ranges }: FileToDigest, shared: BigInt64Array): Fi
     if (addon.hash([rest], ofFile, shared)?.outcome !== 'done') return undefined;
     return { sha256: hexOf(ofFile), ranges: found };
   } catch {
-    // Also returned if the addon cannot be loaded, because attesting does not need the addon.
+    // Also if the addon cannot be loaded, because attesting does not need it.
     return undefined;
   }
 };
 
-/** A thread's buffer, reused because V8 would let buffers of many files accumulate. */
+/** A buffer per thread: V8 would let buffers of many files accumulate. */
 let buffer: Buffer | undefined;
 
-/** Hashes without the addon. @returns undefined if cancelled */
+/** @returns undefined if cancelled */
 export const byNode = (
   { fd, bytes, ranges }: FileToDigest,
   isCancelled: () => boolean,

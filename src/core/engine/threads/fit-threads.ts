@@ -5,11 +5,11 @@ import { type UsableMemory, usableMemory } from './memory.js';
 
 export interface FittingThreads {
   readonly threads: number;
-  /** Warns that fewer threads are used than wanted, or that they may still be too many. */
+  /** A warning that fewer threads are used, or that even these may be too many. */
   readonly warning?: string;
 }
 
-/** Returns the number of threads, up to `wanted`, that fit into free memory; at least one. */
+/** Returns how many threads, up to `wanted`, fit into free memory; at least one. */
 export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMemory()): number => {
   let threads = wanted;
   while (threads > 1 && memoryWith(need, threads) > now) threads -= 1;

@@ -3,7 +3,7 @@ import { hexOf, stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
 export interface HashingThreads {
-  /** Number of cores without a task, at two threads a core; negative if there are more tasks. */
+  /** Returns the number of cores without a task, at two threads per core; may be negative. */
   idle(): number;
   /** Hashes one file, or two together; undefined if the pool is stopped. */
   hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;
@@ -20,12 +20,12 @@ interface Hashed {
 
 /**
  * Hashes files part by part. A thread hashes two files together in little more time than one
- * (`native/kernels/sha256.hpp`), and two threads of one core share its SHA-256 unit. So while all cores are
+ * (`native/kernels/sha256.hpp`), and two threads of a core share its SHA-256 unit. So while all cores are
  * busy, a file waits for a second file or an idle core.
  */
 export class Hashing {
   readonly #threads: HashingThreads;
-  /** Files that wait, those that began earlier first. */
+  /** Waiting files, oldest first. */
   readonly #waiting: Hashed[] = [];
 
   constructor(threads: HashingThreads) {
@@ -33,7 +33,7 @@ export class Hashing {
   }
 
   /**
-   * Hashes a file. The result has neither hash nor error if the pool is stopped.
+   * Hashes a file. If the pool is stopped, the result has neither hash nor error.
    *
    * @param mayWait false to begin at once, without a second file
    */
@@ -45,7 +45,7 @@ export class Hashing {
     });
   }
 
-  /** Starts waiting files; call whenever another task has ended. */
+  /** Starts waiting files; to be called when another task ends. */
   start(): void {
     while (this.#waiting.length > 0) {
       const idle = this.#threads.idle();

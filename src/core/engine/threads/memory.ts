@@ -2,7 +2,7 @@ import { freemem, totalmem } from 'node:os';
 import { cgroupTexts } from './cgroup.js';
 
 export interface UsableMemory {
-  /** The machine's memory, or its cgroups' limit if less, without swap. */
+  /** The machine's memory or its cgroups' lower limit, without swap. */
   readonly most: number;
   /** Free bytes, including reclaimable caches. */
   readonly now: number;
@@ -10,7 +10,7 @@ export interface UsableMemory {
 
 /** Returns the memory limit of cgroups, version 1 or 2, in bytes. */
 export const memoryLimit = (): number | undefined => {
-  // `constrainedMemory` reads only the process's own group. No limit shows as `max`, 0 or the largest
+  // `constrainedMemory` reads only the process's own group. No limit appears as `max`, 0 or the largest
   // integer.
   const limits = [...cgroupTexts('memory.max').map(Number), process.constrainedMemory?.() ?? 0];
   const limit = Math.min(...limits.filter((bytes) => bytes > 0));
@@ -19,6 +19,6 @@ export const memoryLimit = (): number | undefined => {
 
 export const usableMemory = (): UsableMemory => {
   const most = memoryLimit() ?? totalmem();
-  // Elsewhere, free memory excludes reclaimable caches. Memory that others in the cgroup use is unknown.
+  // Elsewhere, free memory excludes reclaimable caches. How much others in the cgroup use is unknown.
   return { most, now: process.platform === 'linux' ? Math.min(most, freemem()) : most };
 };

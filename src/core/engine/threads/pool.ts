@@ -16,20 +16,20 @@ import type {
 } from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
-/** Totals over all threads, updated during the run. */
+/** Totals over all threads, updated as the run proceeds. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
-/** Time of a task on the main thread after which threads take the others: the storage may hang. */
+/** If a task on the main thread takes longer, threads take the others: the storage may hang. */
 const slowMilliseconds = 100;
 
 /**
- * Worker threads with a cancel flag and counters in shared memory. The first reason to stop, a failure or the
- * caller's signal, is the one reported.
+ * Worker threads with a cancel flag and counters in shared memory. Reports the first reason to stop: a
+ * failure or the caller's signal.
  *
- * Terminating a thread inside the addon would crash the process, so threads are terminated only when all
+ * Terminating a thread inside the addon would crash the process, so threads are terminated only after all
  * tasks have ended. Callers may leave promises unawaited, as `Promise.all` does after a failure.
  */
 export class WorkerPool {
@@ -39,9 +39,7 @@ export class WorkerPool {
   readonly #signal: AbortSignal;
   readonly #onAbort = (): void => this.stop(this.#signal.reason);
   #started: Promise<Threads> | undefined;
-  /** True if the main thread computes. */
   #main = false;
-  /** Tasks that have not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
   /** Tasks that run or wait for a slot. */
   #begun = 0;
@@ -51,7 +49,7 @@ export class WorkerPool {
     checksum: (fd) => this.#carryOut('checksum', fd),
   });
   #room: number;
-  /** Tasks that wait for a slot; not in piscina, so that a stopped pool can drop them. */
+  /** Tasks that wait for a slot. Not queued in piscina, so that a stopped pool can drop them. */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
   #disposal: Promise<void> | undefined;
@@ -76,14 +74,14 @@ export class WorkerPool {
   }
 
   /**
-   * Computes on the main thread, task by task, until one is slow; hashes and comparisons still start threads.
+   * Computes on the main thread, task by task, until one is slow. Hashes and comparisons still start threads.
    */
   useMainThread(): void {
     this.useThreads(1);
     this.#main = true;
   }
 
-  /** Stops jobs at their next tile, and lanes before their next task. The first reason is kept. */
+  /** Stops jobs at their next tile, and lanes before their next task. Keeps the first reason. */
   stop(reason: unknown): void {
     this.#stopped ??= { reason };
     Atomics.store(this.#control, control.cancel, 1n);
@@ -94,8 +92,8 @@ export class WorkerPool {
   }
 
   /**
-   * Runs `work` in two lanes a thread, so that one task runs and one is queued. A lane that throws stops the
-   * pool. Returns, or throws the reason to stop, when no task is running.
+   * Runs `work` in two lanes per thread, so that one task runs and one is queued. An error in a lane stops
+   * the pool. Returns, or throws the reason to stop, when no task is running.
    */
   async inLanes(work: () => Promise<void>): Promise<void> {
     const lane = () => work().catch((error: unknown) => this.stop(error));
@@ -104,7 +102,6 @@ export class WorkerPool {
     this.throwIfStopped();
   }
 
-  /** Takes items in order. */
   eachInLanes<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
     const waiting = items[Symbol.iterator]();
     return this.inLanes(async () => {
@@ -117,8 +114,8 @@ export class WorkerPool {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  // In a stopped pool, or if the cancel flag ended the job, throws the reason to stop. A job that ended
-  // before it saw the flag returns its result.
+  // In a stopped pool, or if the cancel flag ended the job, throws the reason. A job that ended before seeing
+  // the flag returns its result.
 
   run(jobs: readonly Job[]): Promise<Results['run']> {
     return this.#computed('run', jobs);
@@ -133,16 +130,16 @@ export class WorkerPool {
   }
 
   /**
-   * Hashes a file; the result has no hash and no error if the pool is stopped.
+   * Hashes a file. If the pool is stopped, the result has neither hash nor error.
    *
-   * @param mayWait for another file to hash together, while cores are busy
+   * @param mayWait while cores are busy, for another file to hash together
    */
   checksum(fd: number, mayWait = true): Promise<ChecksumResult> {
     return this.#tracked(this.#hashing.add(fd, mayWait));
   }
 
   /**
-   * Hashes a file and ranges of it, reading it once; undefined in a stopped pool.
+   * Hashes a file and its ranges, reading it once; undefined in a stopped pool.
    *
    * @throws READ_FAILED
    */
@@ -152,7 +149,7 @@ export class WorkerPool {
     return result?.digests;
   }
 
-  /** Compares ranges of two files; if the pool is stopped, throws the reason. */
+  /** Compares ranges of two files; in a stopped pool, throws the reason. */
   async compare(a: number, b: number, extents: readonly Extent[]): Promise<CompareResult> {
     const result = await this.#task('compare', { a, b, extents });
     if (result === undefined || this.stopped) throw this.#stopped?.reason;
@@ -174,7 +171,7 @@ export class WorkerPool {
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
-    // If starting failed, a task has already reported the error.
+    // If starting failed, a task has reported it.
     await (await this.#started?.catch(() => undefined))?.release();
   }
 
@@ -210,7 +207,7 @@ export class WorkerPool {
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       if (this.#main && (name === 'run' || name === 'measure')) {
-        // Lets signals, timers and writes take place between tasks.
+        // Allows signals, timers and writes between tasks.
         await setImmediate();
         if (this.stopped) return undefined;
         const { carryOut } = await import('./worker.js');
@@ -225,7 +222,7 @@ export class WorkerPool {
       if (this.stopped) return undefined;
       return await threads.run({ name, task, shared: this.#shared });
     } catch (error) {
-      // Tasks return failures as results, so this error means that a thread died or did not start.
+      // Tasks return failures as results, so a thread died or did not start.
       this.stop(error);
       throw error;
     } finally {

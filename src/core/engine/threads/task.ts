@@ -5,14 +5,12 @@ import type { Extent } from '../../tensor/extent.js';
 
 // Messages between the engine and its workers: plain data, because structured clone drops classes.
 
-/** A worker's tasks, by name. */
 export interface Tasks {
   /** Contiguous slices of a shard. */
   run: readonly Job[];
   measure: Measurement;
   solve: Solver;
   hash: readonly PartOfFile[];
-  /** An open file's descriptor. */
   checksum: number;
   digest: FileToDigest;
   compare: Comparison;
@@ -43,7 +41,7 @@ export interface FoundNonFinite {
   readonly elements: readonly NonFiniteElement[];
 }
 
-/** The result of jobs; `job` is the failed job's index. */
+/** The result of jobs; `job` is the index of the one that failed. */
 export type RunResult =
   | { readonly ok: true; readonly nonFinite: readonly FoundNonFinite[] }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
@@ -52,37 +50,37 @@ export type Computed<Found> =
   | { readonly ok: true; readonly found: Found; readonly nonFinite: readonly NonFiniteElement[] }
   | { readonly ok: false; readonly status: JobStatus };
 
-/** A hash in hexadecimal; undefined if cancelled. */
+/** A hexadecimal hash; undefined if cancelled. */
 export type ChecksumResult =
   | { readonly ok: true; readonly sha256: string | undefined }
   | { readonly ok: false; readonly reason: string };
 
-/** A file that is hashed up to `begin`, with the hash's state. */
+/** A file hashed up to `begin`, and the hash's state. */
 export interface PartOfFile {
   readonly fd: number;
   readonly begin: number;
   readonly state: Uint32Array;
 }
 
-/** The result of hashing; `hashed` is undefined if native code could not hash the files. */
+/** `hashed` is undefined if native code cannot hash the files. */
 export interface HashResult {
   readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
 }
 
-/** A file with ranges, by their begin, without overlap. */
+/** A file and its ranges, ordered, without overlap. */
 export interface FileToDigest {
   readonly fd: number;
   readonly bytes: number;
   readonly ranges: readonly Extent[];
 }
 
-/** Hashes in hexadecimal, of the file and of each range. */
+/** Hexadecimal hashes of the file and of each range. */
 export interface FileDigests {
   readonly sha256: string;
   readonly ranges: readonly string[];
 }
 
-/** The result of digesting; undefined if cancelled. */
+/** Digests; undefined if cancelled. */
 export type DigestResult =
   | { readonly ok: true; readonly digests: FileDigests | undefined }
   | { readonly ok: false; readonly reason: string };
@@ -93,7 +91,7 @@ export interface Comparison {
   readonly extents: readonly Extent[];
 }
 
-/** The offset of the first difference in each range; undefined if equal. */
+/** Offset of the first difference in each range; undefined if equal. */
 export type CompareResult =
   | { readonly ok: true; readonly differences: readonly (number | undefined)[] }
   | { readonly ok: false; readonly reason: string };

@@ -6,21 +6,21 @@ import { withCode } from '../../base/files/writing.js';
 import type { Message, Results, TaskName } from './task.js';
 
 /**
- * The bundled worker, also when this file runs from source: Node 20 cannot load TypeScript in worker threads.
+ * The bundled worker, even when this file runs from source: Node 20 cannot load TypeScript in worker threads.
  */
 const workerFile = pathToFileURL(shipped('dist/core/engine/threads/worker-entry.cjs')).href;
 
-/** A thread has a running task and a queued one, so that it never waits for the main thread. */
+/** A running and a queued task per thread, so that none waits for the main thread. */
 export const tasksOfThread = 2;
 
 const keptMs = 2000;
 
-/** Idle threads for the next run; the timer ends them. */
+/** Idle threads for the next run, until the timer ends them. */
 let kept: { readonly threads: Threads; readonly timer: NodeJS.Timeout } | undefined;
 
 /**
- * Threads that serve one run at a time. Afterwards they are kept briefly for the next run with as many
- * threads, because starting takes longer than a small merge. They do not keep the process alive.
+ * Threads that serve one run at a time. Afterwards they are kept briefly for a run with as many threads,
+ * because starting takes longer than a small merge. They do not keep the process alive.
  */
 export class Threads {
   readonly #count: number;
@@ -46,7 +46,7 @@ export class Threads {
   static async start(count: number, onError: (error: unknown) => void): Promise<Threads> {
     // Imported on demand, because planning needs no threads.
     const { Piscina } = await import('piscina').catch((cause: unknown) => {
-      // Loading may fail because the process has too many open files.
+      // Too many open files, for instance.
       throw withCode(cause);
     });
     const threads = takeKept();
@@ -58,20 +58,20 @@ export class Threads {
     try {
       const piscina = new Piscina({
         filename: workerFile,
-        // Makes each thread load the file at its start. Without an exported name, piscina would load the file
-        // again as an ES module.
+        // Makes each thread load the file at its start. Without an exported name, piscina would load it again
+        // as an ES module.
         name: 'run',
-        // Threads do not inherit Node's flags: some, such as --input-type, suit only the main script.
+        // Not Node's own flags: some, such as --input-type, suit only the main script.
         execArgv: [],
         minThreads: count,
         maxThreads: count,
         concurrentTasksPerWorker: tasksOfThread,
-        // A small heap is enough, because workers hold no tensors in V8.
+        // Small, because workers hold no tensors in V8.
         resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
       });
       return new Threads(count, piscina, onError);
     } catch (cause) {
-      // Rethrows Node's permission error, whose message names the permission.
+      // Node's message names the missing permission.
       if (codeOf(cause) === 'ERR_ACCESS_DENIED') throw cause;
       throw new LayerloomError('THREADS_UNAVAILABLE', { reason: reasonOf(cause) }, { cause });
     }
@@ -87,7 +87,9 @@ export class Threads {
     }
   }
 
-  /** Keeps the threads for a later run, or ends them if one failed or others are kept. No task may be running. */
+  /**
+   * Keeps the threads for a later run; ends them if one failed or others are kept. No task may be running.
+   */
   async release(): Promise<void> {
     if (this.#failed || kept !== undefined) {
       await this.end();

@@ -10,7 +10,7 @@ import type { Extent } from '../../tensor/extent.js';
 import { digestFile } from './digest-file.js';
 import type { Computed, FoundNonFinite, Message, Results, TaskName, Tasks } from './task.js';
 
-// A synchronous native call. `shared` holds words that all threads share.
+// A synchronous native call. `shared` is memory that all threads share.
 
 type Work<N extends TaskName> = (task: Tasks[N], shared: BigInt64Array) => Results[N];
 
@@ -42,7 +42,6 @@ const solve: Work<'solve'> = (solver, shared) => {
 
 const compareBytes = 1024 * 1024;
 
-/** Each thread reuses two buffers. */
 let compareBuffers: readonly [Buffer, Buffer] | undefined;
 
 /** Compares two files; if one ends early, the difference is at its end. */
@@ -69,7 +68,7 @@ const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   }
 };
 
-/** Fills a buffer with `wanted` bytes, or up to the file's end. */
+/** Reads `wanted` bytes, or up to the file's end. */
 const fill = (fd: number, buffer: Buffer, wanted: number, position: number): number => {
   let filled = 0;
   while (filled < wanted) {
@@ -83,7 +82,7 @@ const fill = (fd: number, buffer: Buffer, wanted: number, position: number): num
 /** Some ten milliseconds of work, in whole SHA-256 blocks. */
 const hashBytes = 16 * 1024 * 1024;
 
-/** Hashes by the processor's SHA-256 instructions, if available. */
+/** Hashes with the processor's SHA-256 instructions, if available. */
 const hash: Work<'hash'> = (files, shared) => {
   try {
     const ranges = files.map(({ fd, begin }) => {
@@ -91,7 +90,7 @@ const hash: Work<'hash'> = (files, shared) => {
       const length = Math.min(left, hashBytes);
       return { fd, start: 0, begin, length, last: length === left };
     });
-    // Some file systems report size 0; such files are hashed without native code, to their end.
+    // Some file systems report size 0; such files are hashed to their end without native code.
     if (ranges.some(({ begin, length }) => begin + length === 0)) return { hashed: undefined };
     const states = new Uint32Array(files.length * stateWords);
     for (const [index, { state }] of files.entries()) states.set(state, index * stateWords);
@@ -103,13 +102,12 @@ const hash: Work<'hash'> = (files, shared) => {
     });
     return { hashed };
   } catch {
-    // Also returned if the addon cannot be loaded, because checking files against records does not need the
-    // addon.
+    // Also if the addon cannot be loaded, because checking files against records does not need it.
     return { hashed: undefined };
   }
 };
 
-/** Each thread reuses one buffer: V8 would let buffers of many files accumulate. */
+/** A buffer per thread: V8 would let buffers of many files accumulate. */
 let checksumBuffer: Buffer | undefined;
 
 /** Hashes a file at explicit positions, because threads share the descriptor. */

@@ -7,7 +7,7 @@ import { failureOf } from '../../threads/errors.js';
 import type { WorkerPool } from '../../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
-/** Results depend on this number, because sums are taken within blocks, then over blocks. */
+/** Elements of a block. Results depend on this, because sums are taken within blocks, then over blocks. */
 const blockElements = 4 * 1024 * 1024;
 
 export interface ElementRange extends Pick<NativeProgram, 'scattered'> {
@@ -17,7 +17,7 @@ export interface ElementRange extends Pick<NativeProgram, 'scattered'> {
 }
 
 /**
- * @param most limit on a block's elements, unless a single row has more
+ * @param most elements of a block, unless a single row has more
  * @param rowsTogether blocks are multiples of this number of rows
  */
 export const blocksOf = (
@@ -48,12 +48,11 @@ export const inParts = (blocks: readonly ElementRange[], most: number): ElementR
   return parts;
 };
 
-/** Measures with results by row; results of others are summed. */
+/** Measures with a result per row; others are summed. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
-/** Sums block results in block order, however workers finish, so that all runs give equal totals. */
+/** Sums block results in block order, however workers finish, so that totals are the same in every run. */
 export class BlockSums {
-  /** Results so far, by measure. */
   readonly found: readonly Float64Array[];
   readonly #measures: readonly Measure[];
   readonly #elements: number;
@@ -100,7 +99,7 @@ export class BlockSums {
 const addTo = (whole: Float64Array, part: Float64Array): void => {
   if (part.length !== whole.length)
     throw new RangeError(`${part.length} sums of a block for ${whole.length}`);
-  // Indexes, because iterating over entries would allocate a pair for each number.
+  // Indexes, because entries would allocate a pair per number.
   for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
 };
 
@@ -111,7 +110,6 @@ export interface TensorMeasures {
 }
 
 export interface Measured {
-  /** Results by measure. */
   readonly found: readonly Float64Array[];
   /** NaN and infinity among the watched values. */
   readonly nonFinite: readonly NonFiniteElement[];

@@ -13,12 +13,11 @@ import { blocksOf, type ElementRange, measureBlock, type TensorMeasures } from '
 import { BlockMeasurer } from './measure.js';
 
 export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number>> {
-  /** False if bits were not compared. Quantised tensors count as float32. */
+  /** False if bits cannot be compared. Quantised tensors count as float32. */
   readonly isOneDtype: boolean;
 }
 
 export interface Compared extends RunCost {
-  /** Tensors in plan order. */
   readonly tensors: readonly ComparedTensor[];
 }
 
@@ -30,9 +29,9 @@ interface Comparing {
 }
 
 /**
- * Compares models. Does not read byte ranges that they share (hard links); equal bytes need no arithmetic. If
- * only some blocks of a tensor differ, reads equal blocks again for the norm. Results do not depend on the
- * number of threads.
+ * Compares models. Skips byte ranges that they share (hard links); equal bytes need no arithmetic. If some
+ * blocks of a tensor differ, reads its equal blocks again for the norm. Results do not depend on the number
+ * of threads.
  *
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
@@ -100,7 +99,7 @@ const sourcesOf = ({ sources, reads }: PlannedComparison): readonly StoredTensor
 
 const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
 
-/** Returns a program with a single column, so that blocks may begin at any element. */
+/** Returns a one-column program, so that blocks may begin at any element. */
 const programFor = ({ elements, shape, sources }: PlannedComparison): Program =>
   new Program(sources.every(isStored) ? [elements, 1] : shape);
 
@@ -127,7 +126,7 @@ const measuresOf = async (
   };
 };
 
-/** Returns a function that is true if both sources are one range of one inode. */
+/** Returns a predicate: both sources are the same range of one inode. */
 const sharing = async (inputs: InputFiles) => {
   const known = new Map<string, Promise<string>>();
   const fileOf = (source: StoredTensor): Promise<string> => {
@@ -150,7 +149,7 @@ const inodeOf = async (fd: number): Promise<string> => {
   return `${dev} ${ino}`;
 };
 
-/** Returns the equal blocks of a floating-point tensor that differs elsewhere, whose norm is missing. */
+/** Returns the equal blocks in a floating-point tensor that differs elsewhere, whose norm is missing. */
 const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): ElementRange[] => {
   if (!planned.numbers || !isOneDtype) return [];
   const isEqual = ({ index }: ElementRange) => numberOf(itemAt(found, index), 'otherBits') === 0;
@@ -163,7 +162,6 @@ const bytesOfBlock = ({ planned, blocks }: Comparing, { count }: ElementRange): 
 const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
   itemAt(found, differenceNumbers.indexOf(number));
 
-/** Joins numbers of blocks, in block order. */
 const together = (blocks: readonly Float64Array[]): Readonly<Record<DifferenceNumber, number>> => {
   const combine = (number: DifferenceNumber): number => {
     const values = blocks.map((found) => numberOf(found, number));

@@ -9,18 +9,18 @@ import { BlockMeasurer } from './measure.js';
 import { type Lowerer, lowerMatrices, type Solving, solve } from './solve.js';
 
 export interface FactorTarget {
-  /** The tensor's name, for errors; with the seed, it also selects the random numbers. */
+  /** The tensor's name, for errors; with the seed, it selects the random numbers. */
   readonly tensor: string;
   readonly seed: string;
   readonly shape: readonly [number, number];
   readonly matrix: Operand;
   /** Rank, from 1 to the smaller extent. */
   readonly rank: number;
-  /** Take the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F. Default: `rank`. */
+  /** Choose the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F; default `rank`. */
   readonly share?: number | undefined;
   readonly dtype: FactorDtype;
   /**
-   * True to write left as [rank, rows] and right as [columns, rank], as embeddings and `fan_in_fan_out` need.
+   * Write left as [rank, rows] and right as [columns, rank], as needed for embeddings and `fan_in_fan_out`.
    */
   readonly transposed: boolean;
   /** Place of `lora_B`, or of `lora_A` if transposed: `rows · rank` elements. */
@@ -30,18 +30,18 @@ export interface FactorTarget {
 }
 
 export interface Factors {
-  /** The rank used; 0 if Δ is 0 or contains NaN or infinity, and nothing is written then. */
+  /** The rank used; 0 if Δ is 0, or has NaN or infinity, and nothing was written. */
   readonly rank: number;
   readonly squares: number;
   /** ‖Δ − left · right‖²_F, with rounded factors. */
   readonly error: number;
-  /** NaN and infinite elements in Δ. */
+  /** Number of NaN and infinite elements in Δ. */
   readonly nonFinite: number;
   /** The `rank` largest singular values of Δ, descending. */
   readonly singularValues: readonly number[];
 }
 
-/** A truncated SVD by a randomised range finder; each factor is multiplied by √σ. */
+/** Truncated SVD by a randomised range finder; √σ goes to each factor. */
 export const factorisation = async (
   { seed, shape, matrix, share = 1, tensor, ...how }: FactorTarget,
   lowerer: Lowerer,

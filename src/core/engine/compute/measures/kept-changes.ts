@@ -18,17 +18,16 @@ export interface KeptChangesPlan {
 }
 
 export interface KeptChanges extends RunCost {
-  /** Tensors in plan order. */
   readonly tensors: readonly KeptSums[];
 }
 
-/** Refuses NaN and infinity, for which quantisation schemes have no codes. */
+/** Refuses NaN and infinity, which quantisation schemes cannot encode. */
 const refuse: OnNonFinite = (value) => {
   throw refusedNonFinite(value, 'mend the checkpoint, or leave the tensor out of what is compared');
 };
 
 /**
- * Quantises both models, and measures how much of the change survives.
+ * Quantises both models and measures how much of the change survives.
  *
  * @throws NON_FINITE, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */

@@ -30,22 +30,22 @@ import { pursueRows } from './pursue.js';
 /** `ids` are the values' indexes in the emitted program. */
 type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
 
-/** Called for the first NaN or infinity of a tensor. */
+/** Called for a tensor's first NaN or infinity. */
 export type OnNonFinite = (value: NonFiniteValue, element: NonFiniteElement, remedy?: string) => void;
 
 const refuse: OnNonFinite = (value, _, remedy) => {
   throw refusedNonFinite(value, remedy);
 };
 
-/** Limits of a sample: number of pieces, elements in a piece, and share of the tensor. */
+/** Limits of a sample: number of pieces, elements per piece, share of the tensor. */
 const samplePieces = 64;
 const pieceElements = 16 * 1024;
 const sampled = 1 / 64;
-/** Elements searched first for a tie near a bound; doubled each time. */
+/** Elements first searched for a tie near a bound; doubled each time. */
 const searchedFirst = 2 ** 16;
 /** Histograms have 32-bit counts. */
 const mostCounted = 2 ** 32 - 1;
-/** Smaller tensors are measured whole: a sample would save little. */
+/** Smaller tensors are measured whole, because a sample would save little. */
 const leastSampled = 2 ** 20;
 
 export class BlockMeasurer implements Measurer {
@@ -56,7 +56,7 @@ export class BlockMeasurer implements Measurer {
 
   /**
    * @param tensor for errors
-   * @param onNonFinite receives the first element that makes a sum NaN or infinite; by default throws
+   * @param onNonFinite receives the first element that makes a sum NaN or infinite; default: throws
    */
   constructor(pool: WorkerPool, inputs: InputFiles, tensor: string, onNonFinite: OnNonFinite = refuse) {
     this.#pool = pool;
@@ -201,7 +201,7 @@ export class BlockMeasurer implements Measurer {
     );
   }
 
-  /** Finds a tie from a range's beginning or end; undefined without an `ordinal`-th element. */
+  /** Finds a tie from a range's beginning or end; undefined if it has fewer than `ordinal` elements. */
   async findAmong(
     program: Program,
     { value, bits, ordinal }: Pick<TiedElement, 'value' | 'bits' | 'ordinal'>,
@@ -261,7 +261,7 @@ export class BlockMeasurer implements Measurer {
     return itemAt(await this.#sums(program, values, measuresOf), 0);
   }
 
-  /** Returns a number for each value, by one measure. */
+  /** Returns one measure's number for each value. */
   async #numbersOf(
     program: Program,
     values: readonly Value[],
@@ -296,7 +296,7 @@ export class BlockMeasurer implements Measurer {
     return sums.found;
   }
 
-  /** In block order. */
+  /** Returns results in block order. */
   async #over(
     blocks: readonly ElementRange[],
     program: Program,
@@ -317,7 +317,7 @@ export class BlockMeasurer implements Measurer {
   }
 }
 
-/** Equally spaced pieces of the whole tensor. */
+/** Returns equally spaced pieces of the tensor. */
 const sampleOf = (program: Program): ElementRange[] => {
   const most = Math.min(pieceElements, (program.elements * sampled) / samplePieces);
   const pieces = blocksOf(program, most);
@@ -328,6 +328,6 @@ const sampleOf = (program: Program): ElementRange[] => {
   );
 };
 
-/** Returns the number of sampled elements, also for a tensor too small to be sampled. */
+/** Returns the number of sampled elements, even for a tensor too small to sample. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);

@@ -9,7 +9,6 @@ interface Slice {
   readonly scattered?: true | undefined;
 }
 
-/** Binds a program to open files, for elements [first, first + count). */
 export const nativeProgram = (
   { sources, nodes, columns, watched }: Emitted,
   fdOf: (source: StoredTensor) => number,

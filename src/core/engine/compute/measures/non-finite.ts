@@ -35,18 +35,18 @@ export const describeNonFinite = (
   };
 };
 
-/** Returns the program's first value at the first index. */
+/** Returns the element with the smallest index; of several, the program's first. */
 export const firstOf = (elements: readonly NonFiniteElement[]): NonFiniteElement | undefined =>
   elements.toSorted((a, b) => a.element - b.element || a.cause - b.cause)[0];
 
-/** The program's value depends on these. */
+/** Elements that the program's value depends on. */
 export const elementsOfValue = (
   index: number,
   { watchedOf }: Emitted,
   elements: readonly NonFiniteElement[],
 ): NonFiniteElement[] => elements.filter(({ watched }) => itemAt(watchedOf, index).includes(watched));
 
-/** The first NaN or infinity of each shard, whatever the order in which slices are computed. */
+/** Finds each shard's first NaN or infinity, in whatever order slices are computed. */
 export class NonFiniteShards<S> {
   readonly #found = new Map<S, { begin: number; found: NonFiniteElement; value: NonFiniteValue }>();
 

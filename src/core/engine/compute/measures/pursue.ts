@@ -6,12 +6,12 @@ import type { WorkerPool } from '../../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 import { solve } from './solve.js';
 
-/** Limits on a task's targets, and on the float32 numbers kept for them. */
+/** Most targets of a task, and most float32 numbers kept for them. */
 const mostTargets = 256;
 const mostNumbers = 8 * 1024 * 1024;
 
 /**
- * A row's result does not depend on other rows.
+ * Results of a row do not depend on other rows.
  *
  * @param tensor for errors
  * @throws INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped

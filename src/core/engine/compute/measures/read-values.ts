@@ -11,17 +11,17 @@ import { openScratch } from '../scratch.js';
 import { BlockMeasurer } from './measure.js';
 import { nativeProgram } from './native-program.js';
 
-/** Elements [first, first + count); whole rows, unless the tensor is stored. */
+/** Elements [first, first + count); whole rows unless the tensor is stored. */
 export interface ElementSlice {
   readonly first: number;
   readonly count: number;
 }
 
-/** Operands with their statistics; each may hold tables of rows. */
+/** Most operands with cached statistics, which may hold tables of rows. */
 const mostKept = 64;
 
 /**
- * Values are float32, NaN and infinity included. Native jobs compute slices into unlinked files, so that
+ * Reads values as float32, with NaN and infinity. Native jobs compute slices into unlinked files, so that
  * numbers equal a merge's.
  */
 export class ValueReader {
@@ -52,7 +52,7 @@ export class ValueReader {
       if (!result.ok)
         throw failureOf(result.status, { tensor: 'a tensor' }, emitted.sources.map(this.#inputs.pathOf));
       const values = new Float32Array(count);
-      // A job writes its slice where it lies in the whole tensor.
+      // A job writes its slice at its offset in the whole tensor.
       await readBlock(scratch, Buffer.from(values.buffer), first * values.BYTES_PER_ELEMENT);
       await scratch.truncate(0);
       return values;
@@ -78,7 +78,7 @@ export class ValueReader {
     const program = new Program(isStored(operand) ? [elementsOf(shape), 1] : shape, this.#inputs.idOf);
     const measurer = new BlockMeasurer(this.#pool, this.#inputs, 'a tensor', () => undefined);
     const value = await lowerOperand(operand, { tensor: 'a tensor', program, measurer });
-    // A sum of one term with weight 1 turns any dtype into float32 without changing a number.
+    // A sum of one term with weight 1 converts any dtype to float32 without changing a number.
     return program.emit([program.linear([value], [1])]);
   }
 }

@@ -18,16 +18,15 @@ import { BlockMeasurer } from './measure.js';
 export type ReduceOptions = RunControls;
 
 export interface ReducedTensor {
-  /** Σ |expert − base| by row, for each expert. */
+  /** Σ |expert − base| by row, per expert. */
   readonly magnitudes: readonly Float64Array[];
-  /** For each pair i ≤ j: Σ δᵢδⱼ, number of elements that both changed, number with equal signs. */
+  /** For each pair i ≤ j: Σ δᵢδⱼ, how many elements both changed, how many with equal signs. */
   readonly pairs: Float64Array;
-  /** Numbers of non-finite elements in the base, then in each expert. */
+  /** Numbers of NaN and infinite elements in the base, then in each expert. */
   readonly nonFinite: readonly number[];
 }
 
 export interface Reduced<T> {
-  /** Tensors in plan order. */
   readonly tensors: readonly T[];
   readonly bytesRead: number;
   readonly threads: number;
@@ -36,7 +35,7 @@ export interface Reduced<T> {
 
 interface Reducing {
   readonly wanted: TensorMeasures;
-  /** Supplies the numbers of elements and columns. */
+  /** Has the numbers of elements and columns. */
   readonly program: Program;
   readonly isEmpty: boolean;
   /** Makes the result from each measure's sums over all blocks. */
@@ -52,10 +51,9 @@ interface BlockOf {
 
 interface Lowered {
   readonly base: Value | undefined;
-  /** Experts that differ from the base. */
   readonly experts: readonly {
     readonly index: number;
-    /** The tensor if it is read, otherwise its difference from the base. */
+    /** The tensor if it is read, else its difference from the base. */
     readonly value: Value;
     readonly difference: Value;
   }[];
@@ -78,7 +76,7 @@ const lowerReduction = async ({ base, experts }: PlannedReduction, to: Lowering)
   return { base: ofBase, experts: lowered };
 };
 
-/** The program leaves out experts equal to the base. */
+/** Excludes experts equal to the base. */
 const reducing = async (
   reduction: PlannedReduction,
   pairs: boolean,
@@ -127,10 +125,10 @@ const reducing = async (
   };
 };
 
-/** NaN and infinity are counted, and the caller refuses them. */
+/** NaN and infinity are counted, and refused by the caller. */
 const leaveAlone = (): void => undefined;
 
-/** Returns the sums of all pairs of experts; 0 for an expert equal to the base. */
+/** Returns the sums for all pairs of experts; 0 for an expert equal to the base. */
 const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
   const differing = places.filter((place) => place !== -1).length;
   const sums: number[] = [];
@@ -155,7 +153,7 @@ const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockO
 /**
  * Reads every input byte once. Sums do not depend on the number of threads.
  *
- * @param keep returns what to keep of a tensor: float64 sums of a large model's rows would take gigabytes
+ * @param keep reduces a tensor's result: float64 sums of a large model's rows would take gigabytes
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const runReductions = async <T>(

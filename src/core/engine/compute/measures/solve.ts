@@ -11,15 +11,13 @@ import type { WorkerPool } from '../../threads/pool.js';
 import type { Results } from '../../threads/task.js';
 import { nativeProgram } from './native-program.js';
 
-/** Whole matrices of one shape. */
 export interface Matrices {
   readonly program: NativeProgram;
-  /** Values in the order of operands. */
+  /** Values in order of operands. */
   readonly values: readonly number[];
   readonly paths: readonly string[];
 }
 
-/** Lowers operands of one tensor to a program. */
 export interface Lowerer {
   /** The tensor's name, for errors. */
   readonly tensor: string;
@@ -50,7 +48,7 @@ export interface Solving {
 }
 
 /**
- * Bits depend neither on the instruction set nor on the number of threads.
+ * Bits depend on neither instruction set nor number of threads.
  *
  * @throws INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
  */

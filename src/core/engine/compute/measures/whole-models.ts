@@ -24,18 +24,18 @@ interface Written {
   readonly name: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /** Each expert's difference from the base, rounded to float32. */
+  /** Each expert's difference from the base, as float32. */
   readonly changes: readonly Value[];
 }
 
 export interface WholeModelOptions extends RunControls {
-  /** Sums may then be NaN or infinite; otherwise throws NON_FINITE. */
+  /** Allow NaN or infinite sums; otherwise throws NON_FINITE. */
   allowNonFinite?: boolean | undefined;
 }
 
 const leaveAlone = (): void => undefined;
 
-/** A sample of fewer elements would not save a pass. */
+/** In smaller models, a sample would not save a pass. */
 const largeModel = 2 ** 26;
 
 const overTaskVectors = async <T>(
@@ -61,18 +61,18 @@ const overTaskVectors = async <T>(
   return result;
 };
 
-/** For TIES as its authors implement it. */
+/** TIES as its authors implement it. */
 export interface Trimming {
   /** Thresholds by expert. */
   readonly thresholds: readonly number[];
-  /** The sign of Σ sign(Σ kept changes) over all elements. */
+  /** Sign of Σ sign(Σ kept changes) over all elements. */
   readonly majoritySign: MajoritySign;
 }
 
 /**
- * Covers all tensors together. As in the authors' code, an expert's threshold is the (⌊share · n⌋ + 1)-th
- * largest magnitude. All elements equal to the threshold are kept, which may exceed the share. The majority
- * sign is that after trimming.
+ * Finds thresholds over all tensors together. As in the authors' code, an expert's threshold is the (⌊share ·
+ * n⌋ + 1)-th largest magnitude. All elements equal to it are kept, which may exceed the share. The majority
+ * sign is computed after trimming.
  *
  * @param shares share of elements to keep, by expert
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
@@ -132,7 +132,7 @@ export const sumMagnitudes = (
 ): Promise<Float64Array[]> =>
   overTaskVectors(inputs, tensors, options, async (written, pool) => {
     const sums: Float64Array[] = [];
-    // Limits tensors in progress: tasks for all blocks of a large model would take hundreds of megabytes.
+    // Few tensors at a time: tasks for all blocks of a large model would take hundreds of megabytes.
     await pool.eachInLanes(written.entries(), async ([index, { program, measurer, changes }]) => {
       sums[index] = await measurer.magnitudes(program, changes);
     });

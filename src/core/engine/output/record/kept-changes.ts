@@ -10,13 +10,12 @@ import type { MergePlan } from '../../../plan/plan.js';
 /** How much of the change from a base survives, for `layerloom.json` and results. */
 export interface QuantisedOutput {
   readonly scheme: string;
-  /** Tensors in plan order. */
   readonly tensors: readonly KeptTensor[];
   readonly layers: readonly (KeptChange & { readonly layer: number })[];
   readonly all: KeptChange;
 }
 
-/** Describes kept changes for records; undefined if nothing was measured. */
+/** Describes kept changes; undefined if nothing was measured. */
 export const describeKeptChanges = (
   plan: MergePlan,
   changes: ReadonlyMap<string, KeptSums>,

@@ -26,9 +26,9 @@ export interface ShardRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256?: string;
-  /** The shard's key in a batch's store. */
+  /** Key in a batch's store. */
   readonly key?: string;
-  /** How the shard was linked to an input file or a store's shard; absent if written. */
+  /** How the shard was linked to an input or to the store; absent if written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
 }
 
@@ -63,7 +63,6 @@ export const recordOf = (file: string, content: string | Uint8Array): SideFileRe
 });
 
 export interface ProvenanceOptions {
-  /** Keys of shards in a batch's store. */
   readonly keys?: ReadonlyMap<string, string>;
   readonly truncated?: readonly TruncatedProduct[];
   readonly quantised?: QuantisedOutput | undefined;
@@ -77,7 +76,7 @@ export const originsOf = (plan: MergePlan): readonly Origin[] =>
     plan.recipe,
   );
 
-/** Content of `layerloom.json`; equal for equal merges of equal inputs. */
+/** Returns the content of `layerloom.json`, which is equal for equal merges of equal inputs. */
 const provenanceOf = (
   plan: MergePlan,
   directory: string,
@@ -119,8 +118,8 @@ const provenanceOf = (
 };
 
 /**
- * Writes an output's files beside its shards; the caller syncs the directory. `layerloom.json` comes last, so
- * that files modified later are recognised as the user's.
+ * Writes an output's files beside its shards; the caller syncs the directory. `layerloom.json` comes last:
+ * files modified later are the user's.
  *
  * @throws READ_FAILED, WRITE_FAILED
  */
@@ -136,7 +135,7 @@ export const writeSideFiles = async (
     await writing(path, () => writeWithFolder(path, content));
     return recordOf(name, content);
   };
-  // Written in parallel, so that the disk can combine syncs.
+  // In parallel, so that the disk can combine syncs.
   const sideFiles = await Promise.all(
     plan.files.map(async (file) => write(file.name, await contentOf(file))),
   );

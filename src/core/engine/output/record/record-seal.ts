@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
 import { keptValue } from '../../../base/way.js';
 
-/**
- * The last key of `layerloom.json`: the SHA-256 of everything before it. Detects edits, but is no signature.
- */
+/** Last key of `layerloom.json`: SHA-256 of everything before it. It detects edits but is no signature. */
 export const sealName = 'recordSha256';
 
 export const sealedText = (record: Readonly<Record<string, unknown>>): string => {

@@ -5,20 +5,19 @@ import type { Factors } from '../../compute/measures/factorise.js';
 
 /** A sum of adapter products, truncated to a lower rank. */
 export interface TruncatedProduct {
-  /** The base's parameter that the sum changes. */
+  /** The base's parameter that it changes. */
   readonly parameter: string;
-  /** Layer number; null outside the layers. */
+  /** Layer; null outside the layers. */
   readonly layer: number | null;
-  /** The rank after truncation, and the exact sum's rank; for other formulas, the matrix's full rank. */
+  /** Rank after truncation, and of the exact sum; for other formulas the matrix's full rank. */
   readonly rank: number;
   readonly exactRank: number;
   /** ‖Δ‖_F of the exact sum. */
   readonly norm: number;
-  /** ‖Δ − B·A‖_F / ‖Δ‖_F, with factors as written; 0 if Δ is 0. */
+  /** ‖Δ − B·A‖_F / ‖Δ‖_F for the written factors; 0 if Δ is 0. */
   readonly error: number;
 }
 
-/** Describes truncated tensors in plan order. */
 export const describeTruncated = (
   plan: MergePlan,
   factors: ReadonlyMap<string, Factors>,
