@@ -32,7 +32,7 @@ const productOf = (
 
 type Kinds = { readonly [Change in AdapterChange as Change['kind']]: Change };
 
-/** Returns a change's sum; undefined for a kind that is not a sum. */
+/** Returns a change as a sum; undefined for kinds that are not sums. */
 const additions: {
   readonly [Kind in keyof Kinds]: (input: number, change: Kinds[Kind]) => Operand | undefined;
 } = {
@@ -50,7 +50,6 @@ const additions: {
   rows: () => undefined,
 };
 
-/** Returns a change as a sum; undefined for changes that are no sums. */
 export const additionOf = <Kind extends keyof Kinds>(
   input: number,
   change: Kinds[Kind] & { readonly kind: Kind },
@@ -73,7 +72,7 @@ const multipliedBy = (input: number, dtype: Dtype, base: Operand, { by }: Multip
   return multipliedTensor({ dtype, tensor: base, multipliers });
 };
 
-/** Replaces rows of the base by the adapter's, bit for bit if the dtypes agree. */
+/** Replaces the base's rows by the adapter's, bit for bit if dtypes agree. */
 const withRows = (
   input: number,
   { dtype, shape: [count = 0] }: TensorReference,
@@ -122,9 +121,8 @@ const unchanged = (input: number, reference: TensorReference): Operand => {
 };
 
 /**
- * Returns a tensor as an operand, float32 if it is quantised or in blocks. A tensor with an adapter is
- * rounded to its dtype, so that merges give the same bits as if the adapter had been applied and written
- * first.
+ * Returns a tensor as an operand; as float32 if it is quantised or in blocks. With an adapter, rounds to the
+ * tensor's dtype, so that a merge gives the same bits as if the adapter had been applied and written first.
  *
  * @param input index of the model in the plan's inputs
  */

@@ -10,7 +10,7 @@ export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 type Setting = keyof typeof commonSettings.shape | keyof typeof outputSettings.shape;
 
-/** Settings to repeat; `dtype` is left out, because the output's is added. */
+/** Whether settings are repeated; `dtype` is not, because the output's is added. */
 const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
   dtype: 'left out',
   outDtype: 'left out',
@@ -27,7 +27,7 @@ const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
 };
 
 /**
- * Returns a recipe that reproduces the merge: models by `textOf`, found values, the output's dtype.
+ * Returns a recipe that reproduces the merge: models by `textOf`, resolved values, the output's dtype.
  *
  * @param again `Compiled.again`
  * @param textOf a model's name, or a nested recipe's complete form
@@ -41,7 +41,7 @@ export const completeRecipe = (
   const { task, language, model, models, slices, parts, base, ...rest } = named;
   const { tokenizerSource, tokenizer, ...others } = rest;
   const repeated = Object.keys(settings).filter((key) => settings[key as Setting] === 'repeated');
-  // Keeps the position of `dtype`, whose value is replaced below.
+  // Keeps the position of `dtype`; the value is replaced below.
   const parameters = Object.fromEntries(
     Object.entries(others).filter(([key]) => key === 'dtype' || !(key in settings)),
   );
@@ -59,7 +59,7 @@ export const completeRecipe = (
     dtype: dtype === undefined ? undefined : torchName(dtype),
     tokenizerSource,
     tokenizer,
-    // A recipe need not repeat false, the default.
+    // False is the default and need not be repeated.
     ...Object.fromEntries(repeated.map((key) => [key, others[key] === false ? undefined : others[key]])),
   };
   return renameKeys(complete, snakeCase);

@@ -27,8 +27,8 @@ export const isUnmoved = (
 };
 
 /**
- * Moves the model's own rows; fills missing tokens with another model's row, or with a mean of several
- * models' rows.
+ * Moves a model's rows to the output's tokens. A missing token's row is another model's, or a mean of several
+ * models'.
  *
  * @param like the model's own tensor, which gives the dtype
  * @param tensorOf another model's tensor of the same role
@@ -74,7 +74,7 @@ export const inVocabulary = (
   return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
-/** Returns rows that read one range, from the first used row to the last. */
+/** Returns rows in one range, from the first used row to the last. */
 export const gathered = (
   { shape, stored }: VocabularyTensor,
   runs: readonly RowRun[],

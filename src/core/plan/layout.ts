@@ -13,11 +13,11 @@ import { nameInFile, placedInFile, tensorsInFile } from './tensors-in-file.js';
 
 export interface LayoutOptions {
   readonly layout: Layout;
-  /** Limit on a shard's bytes of tensors; a larger tensor gets a shard of its own. */
+  /** Most bytes of tensors in a shard; a larger tensor gets its own shard. */
   readonly maxShardBytes: number;
 }
 
-/** An output tensor before its position in a file is known. */
+/** An output tensor without its position in a file. */
 export interface UnplacedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -56,7 +56,6 @@ export const parseShardSize = (size: string | number): number => {
 /** An input file that may become an output shard unchanged. */
 export interface InputFile {
   readonly bytes: number;
-  /** Sizes by tensor, in bytes. */
   readonly tensors: ReadonlyMap<string, number>;
 }
 
@@ -66,7 +65,7 @@ export type InputFileOf = (source: StoredTensor) => InputFile | undefined;
 /**
  * Assigns files and positions to tensors.
  *
- * @param form an adapter is always one file
+ * @param form adapters are always one file
  */
 export const layOut = (
   tensors: readonly UnplacedTensor[],
@@ -81,7 +80,6 @@ export interface UnplacedShard<T extends UnplacedTensor = UnplacedTensor> {
   readonly tensors: readonly T[];
 }
 
-/** Divides tensors into shards, whatever their expressions. */
 export const divide = <T extends UnplacedTensor>(
   tensors: readonly T[],
   { layout, maxShardBytes }: LayoutOptions,
@@ -93,7 +91,7 @@ export const divide = <T extends UnplacedTensor>(
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
   return [
     ...shards.map((shard, index) => ({ file: writer.shardName(index, shards.length), tensors: shard })),
-    // Each module's folder has one file in any layout, since the module's loader reads only that file.
+    // A module's folder has one file in every layout, because the module's loader reads only that file.
     ...Object.entries(modules).map(([folder, inFolder]) => ({
       file: `${folder}/${moduleWeightsName}`,
       tensors: inFolder,
@@ -101,7 +99,7 @@ export const divide = <T extends UnplacedTensor>(
   ];
 };
 
-/** '' for a tensor of the model itself. */
+/** Returns '' for the model's own tensors. */
 const folderOf = ({ name }: Named): string => moduleOf(name)?.folder ?? '';
 
 export const placeIn = (
@@ -121,7 +119,7 @@ const orderOf = ({ layer, role }: Place): number => {
 const inModelOrder = <T extends UnplacedTensor>(tensors: readonly T[]): T[] =>
   [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || compareInFile(a, b));
 
-/** Compares names as in a file. Parts of one tensor compare as equal, so sorting keeps their order. */
+/** Compares names in a file. Parts of a tensor compare as equal, so sorting keeps their order. */
 const compareInFile = (a: Named, b: Named): number =>
   writer.compare({ ...a, name: nameInFile(a) }, { ...b, name: nameInFile(b) });
 
@@ -173,7 +171,7 @@ const asInputFile = (
     return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression, ...partIn(part) };
   });
   const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
-  // Swapped layers or experts would be at other offsets.
+  // Swapped layers or experts would have other offsets.
   const isSame = placedInFile(inOrder).every(({ name, begin }) => whole.tensors.get(name) === begin);
   const inPlace = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
     parts.every((part, index) => part.name === names.get(name)?.[index]?.name),

@@ -26,7 +26,7 @@ import { type QuantisedTensor, quantised } from './operands/quantised.js';
 import { stored } from './operands/stored.js';
 import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
 
-// Each function here dispatches to the operand's kind.
+// Functions here dispatch on the operand's kind.
 
 type KindName = Operand[typeof operandKind];
 
@@ -56,11 +56,11 @@ const kinds: {
   }),
 };
 
-// Safe cast: `kinds` holds each kind under its tag.
+// A safe cast: `kinds` holds each kind under its tag.
 const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
   kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
 
-/** Parses an operand, whose kind a unique key determines. */
+/** Parses an operand. A key that only one kind has tells its kind. */
 export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
   const kind =
     typeof value === 'object' && value !== null
@@ -69,7 +69,7 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
   return (kind ?? kinds.computed).parse(value, context);
 };
 
-/** Returns the tensor that an adapter changes in `operandOf`, for descriptions and weights. */
+/** Returns the tensor that an adapter changes, for descriptions and weights. */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
   const [tensor, change] = formula.terms;
@@ -107,13 +107,13 @@ export const tensorOf = (operand: Operand): StoredTensor | undefined => {
   return formula === undefined ? kindOf(operand).tensor?.(operand) : adaptedIn(formula);
 };
 
-/** Returns the rank of a matrix product; undefined for other operands. */
+/** Returns a matrix product's rank; undefined for other operands. */
 export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
 
 export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
   kindOf(operand).formula?.(operand);
 
-/** Returns weights by input, in an operand without a formula. */
+/** Returns weights by input of an operand without a formula. */
 export const weightsOf = (operand: Operand): Weights => kindOf(operand).weights?.(operand) ?? new Map();
 
 const asSum = (operand: Operand): PlannedExpression => ({
@@ -125,7 +125,7 @@ const asSum = (operand: Operand): PlannedExpression => ({
 export const expressionOf = (operand: Operand, dtype: Dtype): PlannedExpression =>
   (operand.dtype === dtype ? kindOf(operand).move?.(operand) : undefined) ?? asSum(operand);
 
-/** Converts an operand, rounding once if the dtypes differ. */
+/** Converts an operand, rounding once if dtypes differ. */
 export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
   operand.dtype === dtype ? operand : computedTensor(dtype, asSum(operand));
 
@@ -137,20 +137,19 @@ export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
 /**
- * Returns byte ranges read to compute an output. Quantised codes read their source; the base is read only to
- * measure. Scales read nothing, because the pass that makes codes also makes scales.
+ * Returns byte ranges that computing an output reads. Quantised codes read their source; the base is read
+ * only to measure. Scales read nothing, because the pass that makes codes makes them too.
  */
 export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
   if (formula.kind !== 'quantise') return sourcesOf(formula);
   return formula.part === 'scales' ? [] : sourcesOfOperand(formula.source);
 };
 
-/** Returns tensors' byte ranges in order, with repetitions. */
 export const sourcesOfTensors = (
   tensors: readonly { readonly expression: Formula<Operand> }[],
 ): StoredTensor[] => tensors.flatMap(({ expression }) => sourcesOf(expression));
 
-/** Describes a formula: `0.5 math-1 + 0.5 jpn-1`. */
+/** Describes a formula, such as `0.5 math-1 + 0.5 jpn-1`. */
 export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return nameOf(adapted);
@@ -168,7 +167,7 @@ export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
-/** Returns factors at any depth. They must be finite: products would spread NaN and infinity. */
+/** Returns factors at any depth. They must be finite, because products would spread NaN and infinity. */
 export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
   ...nestedOf(formula).flatMap(factorsIn),
   ...(formula.kind === 'concatenate'
@@ -184,7 +183,7 @@ export const rowsTogether = (formula: Formula<Operand>): number =>
     ...nestedOf(formula).map(rowsTogether),
   );
 
-/** True if stored elements of any dtype are unchanged, false for computed numbers. */
+/** True if stored elements of any dtype stay unchanged; false for computed numbers. */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
   operationOf(formula).takesBits === true &&
   operandsOf(formula).every((operand) => kindOf(operand).keepsBits);
@@ -194,7 +193,7 @@ export const movesRows = (formula: Formula<Operand>): boolean =>
   operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
   nestedOf(formula).some(movesRows);
 
-/** Returns a check of factors, then one pass for each statistic. */
+/** Returns a check of factors, then a pass per statistic. */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...checksOf(formula),
   ...statisticPassesOf(formula),
@@ -215,9 +214,9 @@ const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
 ];
 
 /**
- * Lowers a formula. Operands come first, one by one, because each may await statistics, and timing must not
- * change the order of nodes. A nested result is rounded to its dtype before its statistics are measured, as
- * if it had been written to a file.
+ * Compiles a formula to nodes of a program. Operands come first, one by one: each may wait for statistics,
+ * and timing must not change the order of nodes. A nested result is rounded to its dtype before its
+ * statistics are measured, as if it had been written to a file.
  *
  * @returns the value, rounded to `dtype`
  * @throws MERGE_UNDEFINED

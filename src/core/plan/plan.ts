@@ -21,14 +21,17 @@ import type { QuantisedTensor } from './operands/quantised.js';
 
 export type { StoredTensor };
 
-/** A nested recipe's result, rounded to its dtype before use, so that merging in two steps gives equal bits. */
+/**
+ * A nested recipe's result, rounded to its dtype before use, so that merging in two steps gives the same
+ * bits.
+ */
 export interface ComputedTensor {
   readonly [operandKind]: 'computed';
   readonly dtype: Dtype;
   readonly expression: PlannedExpression;
 }
 
-/** All operands; operands/ has a file for each kind. */
+/** All operands; operands/ has a file per kind. */
 export type Operand =
   | StoredTensor
   | ComputedTensor
@@ -47,7 +50,6 @@ export type Operand =
 /** A copy, or a computation over byte ranges. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
-/** A tensor of the output. */
 export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -55,30 +57,26 @@ export interface PlannedTensor {
   /** Offsets in the shard's file. */
   readonly begin: number;
   readonly end: number;
-  /** Layer number; null outside the layers. */
   readonly layer: number | null;
   readonly expression: PlannedExpression;
-  /** The whole tensor in the file, if this is a part; parts are contiguous. */
+  /** The whole tensor, if this is a part of it; parts are contiguous. */
   readonly part?: { readonly name: string; readonly shape: Shape } | undefined;
 }
 
-/** A file of the output. */
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
-  /** The input file that this whole shard equals, header included. The engine may link to the file. */
+  /** The input file that this shard equals, header included. The engine may link to it. */
   readonly verbatim?: { readonly input: number; readonly file: number };
-  /** Tensors in file order. */
   readonly tensors: readonly PlannedTensor[];
 }
 
 /** A model that a plan reads. */
 export interface PlannedInput extends Origin {
-  /** `task`, `language`, `model`, `base` and others. */
   readonly role: string;
   readonly name: string;
   readonly path: string;
-  /** Parts of a base with an adapter; `path` then joins both paths with a plus. */
+  /** Parts of a base with an adapter; then `path` is both paths joined by a plus. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];
 }
@@ -88,59 +86,55 @@ export type PlannedFile =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly copyOf: string };
 
-/** Costs computed from the plan. */
 export interface Cost {
-  /** Input bytes. Headers count only for shards that are unchanged input files. */
+  /** Input bytes; headers count only for shards that are unchanged input files. */
   readonly bytesToRead: number;
-  /** Input bytes read again, one pass for each statistic, mostly from the page cache. */
+  /** Input bytes read again, a pass per statistic, mostly from the page cache. */
   readonly bytesToMeasure: number;
   readonly bytesToWrite: number;
   readonly bytesCopied: number;
   readonly bytesComputed: number;
-  /** Bytes of shards that are unchanged input files; `--link hard` and `symbolic` do not write them. */
+  /** Bytes of shards that are unchanged input files, which `--link hard` and `symbolic` do not write. */
   readonly bytesVerbatim: number;
   readonly parameters: number;
 }
 
-/** Weights of hub models that a plan reads and this machine lacks. */
+/** Hub models' weights that a plan needs and this machine lacks. */
 export interface PlannedDownload {
   readonly bytes: number;
-  /** Models in the order of the plan's inputs. */
   readonly models: readonly {
     /** `org/name@COMMIT`. */
     readonly model: string;
     readonly bytes: number;
-    /** Bytes of the model's weight files, present or missing. */
+    /** Bytes of the model's weight files, present or not. */
     readonly of: number;
   }[];
 }
 
-/** A merge in plain JSON: the source of every output byte. The engine executes plans. */
+/** A merge in plain JSON: the source of every output byte, for the engine to execute. */
 export interface MergePlan {
-  /** The version that made the plan. */
   readonly layerloom: string;
   readonly method: string;
   readonly title: string;
-  /** Set for a LoRA adapter: one file and `adapter_config.json`. */
+  /** For a LoRA adapter: one file and `adapter_config.json`. */
   readonly form?: 'adapter';
-  /** True if NaN and infinity are allowed. */
+  /** Allow NaN and infinity. */
   readonly allowNonFinite?: true;
-  /** The method's parameters as used. */
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** The recipe that reproduces the output, in YAML's spelling; hub models are `org/name@COMMIT`. */
+  /** The recipe that reproduces the output, with keys as in YAML; hub models are `org/name@COMMIT`. */
   readonly completeRecipe: CompleteRecipe;
   readonly architecture: { readonly family: string; readonly naming: string; readonly layers: number };
-  /** The merged models in the order of terms, then companions. */
+  /** Merged models in the order of terms, then companions. */
   readonly inputs: readonly PlannedInput[];
   readonly shards: readonly PlannedShard[];
   readonly files: readonly PlannedFile[];
   readonly cost: Cost;
-  /** Weights that were missing when the plan was made. */
+  /** Weights missing when the plan was made. */
   readonly download?: PlannedDownload;
   readonly warnings: readonly string[];
 }
 
-/** Returns the input file that the shard equals; undefined for other shards. */
+/** Returns the input file that the shard equals, if any. */
 export const verbatimPath = (
   { verbatim }: PlannedShard,
   inputs: readonly PlannedInput[],

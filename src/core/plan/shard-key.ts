@@ -3,7 +3,7 @@ import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { keyOf } from './operands.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Version of shard keys. Increment if a formula's bits or the file layout of shards change. */
+/** Version of shard keys. Increment it if a formula's bits or the shards' file layout change. */
 const keyVersion = 1;
 
 export type Identify = (source: StoredTensor) => string;

@@ -2,7 +2,7 @@ import type { TensorToWrite } from '../models/checkpoint/containers/container-wr
 import { bytesOfTensor } from '../tensor/reference.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Returns a tensor's name in its file; a part has the whole tensor's name. */
+/** Returns a tensor's name in its file; parts have the whole tensor's name. */
 export const nameInFile = ({ name, part }: Pick<PlannedTensor, 'name' | 'part'>): string =>
   part?.name ?? name;
 

@@ -16,11 +16,11 @@ export type NewRows =
   | { readonly kind: 'zero' }
   | { readonly kind: 'mean' }
   | { readonly kind: 'subword'; readonly means: readonly RowMean[] }
-  /** Sums of shared rows; `of` returns the donor's tensor for a model's tensor. */
+  /** Combinations of shared rows; `of` returns the donor's tensor for a model's. */
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**
- * Keeps rows of shared tokens, and makes others. Tensors with one number a token, such as a bias, get 0 for
+ * Keeps shared tokens' rows and makes others. Tensors with a number per token, such as a bias, get 0 for
  * other tokens.
  *
  * @param donorRows of the donor's tensors

@@ -4,7 +4,7 @@ import { fenced } from './markdown.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** Transformers' auto classes, by the ending of an architecture's name. */
+/** Transformers' auto classes, by the end of an architecture's name. */
 const autoClasses: readonly (readonly [RegExp, string])[] = [
   [/(ForCausalLM|LMHeadModel)$/, 'AutoModelForCausalLM'],
   [/ForSequenceClassification$/, 'AutoModelForSequenceClassification'],
@@ -35,7 +35,7 @@ export const usageFrontMatter = (config: Config | undefined): Record<string, str
         ...(autoClassOf(config) === 'AutoModelForCausalLM' ? { pipeline_tag: 'text-generation' } : {}),
       };
 
-/** Returns the card's example of use; empty if the model has no `config.json`. */
+/** Returns the card's usage example; empty if the model has no `config.json`. */
 export const usageText = (config: Config | undefined, sideFiles: readonly string[]): string[] => {
   if (config === undefined) return [];
   const autoClass = autoClassOf(config);

@@ -3,17 +3,17 @@ import { decimals } from '../../methods/operations/program/words.js';
 import { heights, zero } from './chart-characters.js';
 import type { ChartRow } from './layer-chart.js';
 
-/** Limits on columns: above `most` layers, layers share columns. */
+/** Limits on columns. Above `most` layers, layers share columns. */
 const bounds = { least: 18, most: 40 };
 
 const valuesWidth = 15;
 
 const mostName = 14;
 
-/** A row whose values turn more often shows its range instead. */
+/** A row with more changes of direction shows its range instead. */
 const mostTurns = 6;
 
-/** Colours a bar; `model` is null for a number of the whole formula. */
+/** Colours a bar; `model` is null for a number that concerns the whole formula. */
 export type Paint = (bar: string, model: string | null) => string;
 
 /**
@@ -47,7 +47,7 @@ export const drawChart = (
   return [head, ...lines, ...note, ...mean].join('\n');
 };
 
-/** Returns labels in columns, without words repeated from the row above. */
+/** Returns labels in columns, omitting words repeated from the row above. */
 const labelsOf = (rows: readonly ChartRow[]): string[] => {
   const all = rows.map(({ model, figure, modules }) => [
     shorten(visibleLine(model ?? '')),
@@ -74,7 +74,7 @@ const shorten = (name: string): string => {
     : `${name.slice(0, Math.floor(half))}…${name.slice(-Math.ceil(half))}`;
 };
 
-/** Returns an axis with a number at every tenth column and at the last. */
+/** Returns an axis with a number at every tenth and the last column. */
 const axis = (layers: number, step: number, columns: number): string => {
   const last = String(layers - 1);
   let text = '';
@@ -91,7 +91,7 @@ interface Scale {
   readonly high: number;
 }
 
-/** Returns the scale of a figure's rows: 0 to 1 if their values fit. */
+/** Returns the scale of a figure's rows: 0 to 1 if all values are within. */
 const scaleOf = (rows: readonly ChartRow[], index: number): Scale => {
   const values = rows
     .filter(({ figure }) => figure === rows[index]?.figure)
@@ -115,7 +115,7 @@ const barOf = (values: readonly (number | null)[], step: number, { low, high }: 
   return bar;
 };
 
-/** Returns the first value, the last, and those where the direction changes: `0 → 0.7 → 0.3`. */
+/** Returns the first value, the values where the direction changes, and the last: `0 → 0.7 → 0.3`. */
 const turnsOf = (values: readonly (number | null)[]): string => {
   const known = values.filter((value) => value !== null);
   const turns: number[] = [];

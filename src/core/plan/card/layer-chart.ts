@@ -8,21 +8,21 @@ import { figuresOf } from './layer-figures.js';
 
 /** A parameter over the layers, for a group of modules. */
 export interface ChartRow {
-  /** The model; null for the whole formula, as slerp's `t`. */
+  /** The model; null for the whole formula, as in slerp's `t`. */
   readonly model: string | null;
-  /** `weight`, `density`, `t`, or `rows kept` (the share of rows from the expert). */
+  /** `weight`, `density`, `t`, or `rows kept` (share of rows from the expert). */
   readonly figure: string;
-  /** `self_attn`, `mlp`, `norms` or single modules; null if all modules have equal values. */
+  /** `self_attn`, `mlp`, `norms` or single modules; null if all have equal values. */
   readonly modules: string | null;
-  /** True if modules of one layer differ; `values` are then means weighted by bytes. */
+  /** True if modules in a layer differ; then `values` are means weighted by bytes. */
   readonly isMean: boolean;
-  /** Values by layer; null if a layer lacks this parameter. */
+  /** Values by layer; null if the layer lacks the parameter. */
   readonly values: readonly (number | null)[];
 }
 
 const keptRows = 'rows kept';
 
-/** Above this number of groups, a chart has means of attention, feed-forward and norms. */
+/** With more groups, a chart shows means of attention, feed-forward and norms. */
 const mostGroups = 6;
 
 interface Module {
@@ -72,7 +72,7 @@ const modulesOf = (
     module.bytes += tensor.end - tensor.begin;
     module.present.add(tensor.layer);
     for (const figure of figuresOf(tensor, inputs)) {
-      // If other tensors select rows, a copied tensor counts as selecting all rows.
+      // If other tensors select rows, a copied tensor selects all rows.
       const isRows = isByRows && figure.name === 'weight';
       if (isRows && figure.of !== inputs[0]?.name) continue;
       const what = isRows ? { ...figure, name: keptRows } : figure;
@@ -83,7 +83,7 @@ const modulesOf = (
       values[tensor.layer] = what.value;
     }
   }
-  // A formula omits models of weight 0, so their zeros are added here.
+  // Formulas omit models of weight 0; adds their zeros.
   for (const { present, values } of modules.values())
     for (const [key, { name }] of figures) {
       if (name !== 'weight' && name !== keptRows) continue;
@@ -105,7 +105,7 @@ const moduleOf = (name: string, layer: number): string => {
   return at === -1 ? name : name.slice(at + number.length);
 };
 
-/** True if a chart should show a figure: no density of 1, and no constant of the whole formula. */
+/** True for a figure worth showing: not a density of 1, nor a constant of the whole formula. */
 const isTelling = (
   { name, of }: Omit<Figure<string>, 'value'>,
   modules: readonly Module[],
@@ -123,7 +123,7 @@ interface Group {
   readonly members: readonly Module[];
 }
 
-/** Groups modules with equal values, attention first; if there are too many groups, groups by kind. */
+/** Groups modules with equal values, attention first; with too many groups, by kind. */
 const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => {
   const exact = groupBy(modules, ({ values }) => `${values.get(key)}`);
   const groups =

@@ -5,7 +5,7 @@ import type { Figure } from '../../methods/operations/program/operation.js';
 import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from '../plan.js';
 
-/** Returns figures with input names; weights of nested sums are multiplied out. */
+/** Returns figures with input names; multiplies out weights of nested sums. */
 export const figuresOf = (
   { expression, shape }: PlannedTensor,
   inputs: readonly PlannedInput[],
@@ -19,7 +19,7 @@ export const figuresOf = (
   return operationOf(expression).figures?.(mapOperands(expression, named), shape) ?? [];
 };
 
-/** Returns the weights of a weighted sum, by input; undefined for other formulas. */
+/** Returns a weighted sum's weights by input; undefined for other formulas. */
 const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | undefined => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return new Map([[adapted.input, 1]]);
@@ -41,7 +41,7 @@ const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight:
   if (formula.kind === 'linear') return formula.terms;
   if (formula.kind === 'concatenate') return formula.parts;
   if (formula.kind === 'factor') return formula.terms;
-  // The first part supplies nearly all rows.
+  // The first part has nearly all rows.
   if (formula.kind === 'assemble') return [{ source: itemAt(formula.parts, 0).source, weight: 1 }];
   if (formula.kind === 'copy' || formula.kind === 'padRows' || formula.kind === 'quantise')
     return [{ source: formula.source, weight: 1 }];

@@ -2,7 +2,7 @@ import type { MergePlan, PlannedTensor } from '../plan.js';
 import { type ChartRow, chartOf } from './layer-chart.js';
 import { describeOrigins, type Origin } from './origins.js';
 
-/** Shows which model or average each layer of a merge comes from; for the terminal and the model card. */
+/** Shows where each layer of a merge comes from, in the terminal and the model card. */
 export interface LayerPicture {
   readonly layers: number;
   /** Layers from the bottom, then tensors outside the layers. */
@@ -11,10 +11,10 @@ export interface LayerPicture {
   readonly chart: readonly ChartRow[] | null;
 }
 
-/** Above this number of runs, a chart is drawn, unless all layers are copies. */
+/** With more runs, a chart is drawn, unless all layers are copies. */
 const mostRuns = 10;
 
-/** Above this number of formulas, a chart is drawn. */
+/** With more formulas, a chart is drawn. */
 const mostFormulas = 2;
 
 export const pictureOf = ({

@@ -14,13 +14,15 @@ interface Licence {
   readonly license_link?: string;
 }
 
-/** A shared licence as front matter, or else a table of each model's. */
+/** The shared licence as front matter, or a table of each model's. */
 export interface MergedLicence {
   readonly frontMatter: Partial<Licence>;
   readonly text: readonly string[];
 }
 
-/** Lists licences that differ: a program cannot decide which terms apply. */
+/**
+ * Reads the models' licences. If they differ, lists them, because a program cannot decide which terms apply.
+ */
 export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise<MergedLicence> => {
   const licences = await Promise.all(inputs.map(licenceOf));
   const [first, ...others] = licences;
@@ -47,7 +49,7 @@ const licenceOf = async (checkpoint: CheckpointIndex): Promise<Licence | undefin
     const value = frontMatter === undefined ? undefined : yamlValue(frontMatter, 'none');
     return isObject(value) ? licenceIn(value) : undefined;
   } catch (error) {
-    // The card is read only for its licence, so invalid front matter is harmless.
+    // Only the licence is read, so invalid front matter is harmless.
     if (error instanceof YamlRefused) return undefined;
     throw error;
   }

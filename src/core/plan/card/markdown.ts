@@ -1,6 +1,6 @@
 import { visibleLine } from '../../base/errors/visible.js';
 
-/** Returns a fenced block, whose fence is longer than any run of backticks in the text. */
+/** Returns a fenced block. The fence is longer than any run of backticks in the text. */
 export const fenced = (language: string, text: string): string[] => {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);

@@ -20,21 +20,21 @@ export interface CardContent {
   readonly citations: readonly Citation[];
   /** Methods that plugins define. */
   readonly plugins: readonly string[];
-  /** Names of models in the output; for nested recipes, of the models they merge. */
+  /** Names of models in the output, including those of nested recipes. */
   readonly names: readonly string[];
   readonly inputs: readonly CheckpointIndex[];
   readonly recipe: CompleteRecipe;
   readonly notes: readonly string[];
-  /** Notes on scores, each a sentence or more without the last full stop. */
+  /** Notes on scores: sentences, the last without a full stop. */
   readonly scoreNotes: readonly string[];
   readonly picture: LayerPicture;
   readonly config: Readonly<Record<string, unknown>> | undefined;
   readonly sideFiles: readonly string[];
-  /** For an adapter: the base that its configuration names, or null. */
+  /** For an adapter, its configuration's base or null. */
   readonly adapterOf?: string | null;
 }
 
-/** Writes a model card without local paths, because it may be published. */
+/** Writes a model card. It has no local paths, because it may be published. */
 export const writeModelCard = async (content: CardContent): Promise<string> => {
   const { title, names, inputs, picture, config, sideFiles, adapterOf } = content;
   const { frontMatter: licence, text: licences } = await mergedLicence(inputs);

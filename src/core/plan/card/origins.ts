@@ -10,13 +10,13 @@ export interface Origin {
   readonly layers: readonly [number, number] | null;
   /** Distinct expressions, most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
-  /** Tensors of each expression: names outside the layers, if few; otherwise kinds of modules. */
+  /** Tensors of each expression: names if few and outside the layers, otherwise kinds of modules. */
   readonly tensors?: readonly (readonly string[])[];
-  /** If layers are stacked: the first and the last layer in the source models. */
+  /** First and last layer in the source models, if layers are stacked. */
   readonly sourceLayers?: readonly [number, number];
 }
 
-/** Above this number, tensors outside the layers are not named. */
+/** With more tensors outside the layers, they are not named. */
 const mostNamed = 3;
 
 const kinds: Partial<Record<Role, string>> = {
@@ -37,9 +37,9 @@ export const describeExpression = (expression: PlannedExpression, inputs: readon
   describe(expression, ({ input }) => itemAt(inputs, input).name);
 
 /**
- * Describes layers from the bottom, with equal neighbours joined; then other tensors.
+ * Describes layers from the bottom, joining equal neighbours; then other tensors.
  *
- * @param recipe of the plan: `slices` say which layers are stacked
+ * @param recipe of the plan, whose `slices` tell which layers are stacked
  */
 export const describeOrigins = (
   tensors: readonly PlannedTensor[],
@@ -113,7 +113,7 @@ const kindsOf = (
   return new Set(all).size === all.length ? named : undefined;
 };
 
-/** `embed_tokens` for `model.embed_tokens.weight`. */
+/** Returns `embed_tokens` for `model.embed_tokens.weight`. */
 const lastName = (tensor: string): string => {
   const parts = tensor.replace(/(\.lora_(embedding_)?[AB])?(\.(weight|bias))?$/, '').split('.');
   return itemAt(parts, parts.length - 1);

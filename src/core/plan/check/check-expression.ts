@@ -15,13 +15,13 @@ import { parseBy, type Refuse } from '../parse.js';
 import type { Operand, PlannedExpression, PlannedInput } from '../plan.js';
 import { formulaSchema } from './plan-schema.js';
 
-/** Limits of an expression, which also stop cyclic objects. */
+/** Limits of an expression; they also stop cyclic objects. */
 const mostLevels = 64;
 const mostOperands = 65_536;
 
 /**
- * Parses an expression into a copy. Calls `refuse` unless every operand has the right number of elements, a
- * dtype that its formula takes, and lies within its file.
+ * Parses a copy of an expression. Calls `refuse` unless every operand has the right number of elements, an
+ * allowed dtype, and lies within its file.
  *
  * @throws MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
@@ -82,6 +82,6 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   if (!mayMove && !computed.every(isFloating))
     return refuse('its formula computes, but not all its dtypes are floating-point');
   const reason = operation.refusal?.(formula, { name: target.name, dtype, shape: target.shape });
-  // Safe cast: `copy` and `same` parse stored operands only.
+  // A safe cast, because `copy` and `same` parse stored operands only.
   return reason === undefined ? (formula as PlannedExpression) : refuse(reason);
 };

@@ -13,7 +13,7 @@ import { parseExpression } from './check-expression.js';
 import { planSchema, type UnparsedShard, type UnparsedTensor } from './plan-schema.js';
 
 /**
- * Checks a plan, which may be another program's, and returns a copy of it. Opens no file.
+ * Checks a plan, which may come from another program, and returns a copy. Opens no files.
  *
  * @throws PLAN_INVALID; MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
@@ -50,7 +50,7 @@ const refusePlan = (reason: string): never => {
   throw new LayerloomError('PLAN_INVALID', { reason });
 };
 
-/** Checks that a module's folder holds exactly that module's tensors, named without the folder. */
+/** Checks that a module's folder has exactly that module's tensors, named without the folder. */
 const checkFolder = ({ file, tensors }: PlannedShard): void => {
   const folder = isModuleWeights(file) ? moduleOf(file)?.folder : undefined;
   for (const { name, part } of tensors) {
@@ -108,7 +108,7 @@ const parseTensor = (
   };
 };
 
-/** Checks that a shard said to be an input file has its length and tensor offsets. */
+/** Checks that a shard planned as an input file has its length and tensor offsets. */
 const checkVerbatim = (
   { bytes, tensors }: PlannedShard,
   { input, file }: NonNullable<PlannedShard['verbatim']>,
@@ -123,7 +123,7 @@ const checkVerbatim = (
   }
 };
 
-/** Checks that a matrix's two factors are in one shard and agree in sum, rank and dtype. */
+/** Checks that a matrix's two factors are in one shard, with the same sum, rank and dtype. */
 const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   const factors = tensors.flatMap(({ expression, dtype, shape }) =>
     expression.kind === 'factor'
@@ -138,7 +138,7 @@ const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   }
 };
 
-/** Checks that a matrix's codes and scales agree in blocks and source. */
+/** Checks that a matrix's codes and scales have the same blocks and source. */
 const checkQuantised = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   const parts = tensors.flatMap(({ expression }) => (expression.kind === 'quantise' ? [expression] : []));
   for (const [of, both] of groupBy(parts, (one) => one.of)) {
@@ -148,7 +148,7 @@ const checkQuantised = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   }
 };
 
-/** Checks that parts of a tensor agree in dtype and shape, and together have its size. */
+/** Checks that parts of a tensor have one dtype and shape, and together its size. */
 const checkParts = (tensors: readonly PlannedTensor[], refuse: Refuse): void => {
   for (const [name, parts] of groupBy(tensors, nameInFile)) {
     const [{ dtype, part }] = parts as [PlannedTensor];

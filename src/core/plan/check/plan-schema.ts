@@ -16,11 +16,11 @@ import type {
   PlannedTensor,
 } from '../plan.js';
 
-// Checks structure; check-plan.ts checks consistency. Unknown keys are refused, because a later version may
-// give them meanings that must not be ignored.
+// Checks structure; check-plan.ts checks consistency. Refuses unknown keys: a later version may give them
+// meanings that must not be ignored.
 
 const text = z.string();
-/** 64-bit integers, such as nanoseconds, are text: float64 would round large values. */
+/** 64-bit integers, such as nanoseconds, as text: float64 would round large values. */
 const digits = z.string().regex(/^-?\d{1,40}$/);
 const path = z
   .string()
@@ -79,7 +79,7 @@ const file = z.union([
   z.strictObject({ name: text, copyOf: path }),
 ]) satisfies z.ZodType<PlannedFile>;
 
-/** A recipe as a plain copy: a plan's recipe is only shown and recorded. */
+/** A copy of a recipe, which is only shown and recorded. */
 const recipe = z.record(text, z.unknown()).transform((value, context): Record<string, unknown> => {
   try {
     return JSON.parse(JSON.stringify(value));

@@ -17,7 +17,9 @@ export interface BoundTensor {
   readonly expression: PlannedExpression;
 }
 
-/** A tensor to bind. `like` gives its shape and dtype, unless `shape` or the recipe's dtype replaces them. */
+/**
+ * A tensor to bind. Shape and dtype are those of `like`, unless `shape` or the recipe's dtype replaces them.
+ */
 export interface TensorToBind {
   readonly name: string;
   readonly like: { readonly model: number; readonly tensor: string };
@@ -27,15 +29,15 @@ export interface TensorToBind {
 /**
  * Returns a function that binds expressions over models' tensors to byte ranges.
  *
- * - The output's dtype is that of `like`; if `dtype` is given, every floating-point tensor gets `dtype`,
- *   copies too. Operands of bit operations are converted to the output's dtype first.
+ * - The output has the dtype of `like`; if `dtype` is given, all floating-point tensors get it, including
+ * copies. Operands of bit operations are first converted to the output's dtype.
  * - Integer tensors that a formula would average must be equal (`same`).
  * - Quantised weights and their scales may only be copied, unconverted.
  *
  * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH (bit operations on
  * integer dtypes).
  *
- * @param models expressions refer to them by index
+ * @param models that expressions refer to by index
  */
 export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | undefined) => {
   const quantised = models.map(({ checkpoint }) => quantisedTensors(checkpoint.tensors.keys()));
@@ -81,7 +83,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /** Checks that operands have the output's dtype, or are floating-point. */
+  /** Checks that operands have the output's dtype or are floating-point. */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
     for (const { model, tensor = wanted.name } of over) {
       const { dtype: found } = referenceOf({ model, tensor });
@@ -120,7 +122,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     const takesBits = expression.kind !== 'copy' && operationOf(expression).takesBits === true;
     if (takesBits) checkBits(wanted, output, over);
     else checkQuantised(wanted, over);
-    // All operands have the output's integer dtype: compatible.ts refuses models that differ.
+    // All operands have the output's integer dtype, because compatible.ts refuses models that differ.
     if (!isFloating(output) && !takesBits)
       return {
         dtype: output,
@@ -128,13 +130,13 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       };
     if (expression.kind === 'copy')
       return { dtype: output, expression: expressionOf(bind(expression.source), output) };
-    // Operations on bits only select elements, so rounding operands first gives equal bits.
+    // Bit operations only select elements, so rounding operands first gives the same bits.
     const bindTo = takesBits ? (of: ModelTensor) => inDtype(bind(of), output) : bind;
     return { dtype: output, expression: mapOperands(expression, bindTo) as Computation<Operand> };
   };
 };
 
-/** Returns the source of a copy, or of a single term of weight 1. */
+/** Returns the source of a copy, or of a single term with weight 1. */
 const soleCopy = (expression: Expression): ModelTensor | undefined => {
   if (expression.kind === 'copy') return expression.source;
   if (expression.kind !== 'linear') return undefined;

@@ -7,7 +7,7 @@ import { isFloating } from '../../tensor/dtype.js';
 import { storedBytes, type TensorReference } from '../../tensor/reference.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/** Limit on a file of routers: enough for 100 layers of 64 experts, 8192 wide, in float32. */
+/** Most bytes of a routers' file: 100 layers of 64 experts, 8192 wide, in float32. */
 const mostBytes = 256 * 1024 * 1024;
 
 const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes: 2 | 4 }>> = {
@@ -17,7 +17,7 @@ const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes
 };
 
 /**
- * Refuses NaN and infinity in a file of routers, because the engine copies it without checks.
+ * Refuses NaN and infinity in a routers' file, which the engine copies without checks.
  *
  * @throws INVALID_PARAMETER, READ_FAILED
  */

@@ -29,7 +29,7 @@ import { inOneLayout } from './quantised-output.js';
 import { configOfStack } from './stacked-config.js';
 
 /**
- * Compiles nested recipes first, checks models, and binds output tensors to byte ranges.
+ * Compiles nested recipes, checks models, and binds output tensors to byte ranges.
  *
  * @throws the codes of a recipe's method, of `checkCompatible` and of `binder`
  */
@@ -47,7 +47,7 @@ export const compose = async (
   return experts === undefined ? whole : inExpertLayout(whole, inputs, experts);
 };
 
-/** Composes over dequantised values, before the output is quantised again. */
+/** Composes dequantised values, before the output is quantised again. */
 const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -94,7 +94,7 @@ const composeValues = async (
       ...compiled.resolved,
       ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
     },
-    // A getter, because planning a batch never needs the complete recipe.
+    // A getter, because planning a batch does not need the complete recipe.
     get complete() {
       return completeRecipe(recipe, compiled.again, (model) => textIn(recipe, all, inputs, model));
     },
@@ -134,7 +134,7 @@ const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedM
   }),
 });
 
-/** Refuses importances for another vocabulary: their rows belong to their own model's tokens. */
+/** Refuses importances if the vocabulary changes: their rows belong to their own model's tokens. */
 const checkVocabularies = (models: readonly OpenedModel[]): void => {
   const importance = models.find(({ role }) => role === 'importance');
   const other = models.find(({ vocabulary }) => vocabulary !== undefined);

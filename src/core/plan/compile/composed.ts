@@ -9,32 +9,32 @@ import type { AdapterModel } from './adapters/adapter-model.js';
 import type { OpenedModel, Unmatched } from './inputs/models.js';
 import type { Edits, TokenizerSource } from './vocabularies/tokenizer-source.js';
 
-/** A recipe compiled to formulas over byte ranges of inputs. */
+/** A recipe compiled to formulas over inputs' byte ranges. */
 export interface Composed {
   readonly recipe: Recipe;
   readonly compiled: Compiled;
-  /** Parameters after defaults and normalisation. Models are left out unless a recipe is nested. */
+  /** Parameters with defaults, normalised; without models unless a recipe is nested. */
   readonly settled: Readonly<Record<string, unknown>>;
-  /** Parameters that reproduce this merge, models included. */
+  /** Parameters and models that reproduce this merge. */
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
   /**
-   * An object that merges share if their tensors differ only in expressions; equal objects have equal
+   * An object shared by merges whose tensors differ only in expressions. Within it, equal objects have equal
    * expressions.
    */
   readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
   readonly adapter?: ComposedAdapter;
-  /** Changed keys of the first model's `config.json`; undefined removes a key. */
+  /** Changes to the first model's `config.json`; undefined removes a key. */
   readonly configEdits: Readonly<Record<string, unknown>>;
-  /** The dtype that a quantised first model gets if the output is not quantised. */
+  /** The dtype of a quantised first model if the output is not quantised. */
   readonly storedDtype?: ArithmeticDtype;
-  /** Changed keys of the first model's `generation_config.json`. */
+  /** Changes to the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
   readonly tokenizer: TokenizerSource;
-  /** Patterns that match no tensor, also of nested recipes. */
+  /** Patterns that match no tensor, including those of nested recipes. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
 }
@@ -47,7 +47,7 @@ export interface ComposedAdapter {
 
 export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
 
-/** @throws INVALID_PARAMETER if a filter, also of a nested recipe, matches no tensor */
+/** @throws INVALID_PARAMETER if a filter, even of a nested recipe, matches no tensor */
 export const requireMatches = ({ unmatched: [first] }: Composed): void => {
   if (first !== undefined)
     throw new LayerloomError(

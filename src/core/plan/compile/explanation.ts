@@ -5,21 +5,22 @@ import { describeExpression } from '../card/origins.js';
 import type { PlannedExpression, PlannedInput } from '../plan.js';
 import type { Composed } from './composed.js';
 
-/** The derivation of one output tensor. */
+/** How one output tensor is computed. */
 export interface Explanation {
   readonly tensor: string;
   readonly layer: number | null;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** The parameters, with gradients and filters resolved. */
+  /** Parameters, with gradients and filters resolved. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The expression with names of models. */
+  /** The expression, with models' names. */
   readonly words: string;
   readonly expression: PlannedExpression;
 }
 
 /**
- * Suggests the name that `word` misspells; else one that contains `word`; else one with most parts in common.
+ * Suggests a tensor: the name that `word` misspells, else one that contains it, else the one with most parts
+ * in common.
  */
 const nearestTensor = (word: string, names: readonly string[]): string => {
   const parts = word.split('.');
@@ -31,7 +32,7 @@ const nearestTensor = (word: string, names: readonly string[]): string => {
   );
 };
 
-/** @throws INVALID_PARAMETER if the merge has no tensor of this name */
+/** @throws INVALID_PARAMETER if the merge has no such tensor */
 export const explain = (
   { tensors, compiled }: Composed,
   tensor: string,

@@ -13,19 +13,19 @@ import { openRecipeModels, type RecipeModels } from './inputs/recipe-models.js';
 import { sameModelWarnings } from './inputs/same-model.js';
 import type { Cached } from './inputs/session.js';
 
-/** Checked models and output tensors, which all recipes over these models share. */
+/** Checked models and output tensors, shared by all recipes over these models. */
 export interface Frame extends RecipeModels {
   readonly first: OpenedModel;
   readonly warnings: readonly string[];
   /**
-   * Binds tensors; one with an equal expression is one object for all merges.
+   * Binds tensors. Equal expressions of a tensor give one object for all merges.
    *
    * @throws the codes of the method's expressions and of `binder`
    */
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
-/** Returns an output's keys, except its weights, which determine a frame. */
+/** Returns the keys of an output except its weights; these keys determine a frame. */
 const framedOf = ({
   models,
   companions,
@@ -53,7 +53,7 @@ type Framed = ReturnType<typeof framedOf>;
 const frames: Cached<Promise<Frame>> = { most: 512 };
 
 /**
- * Returns the frame of a recipe, cached in the inputs' session.
+ * Returns a recipe's frame, cached in the inputs' session.
  *
  * @throws the codes of `openRecipeModels` and `checkAll`
  */
@@ -64,7 +64,7 @@ export const frameOf = (
 ): Promise<Frame> => {
   const { session } = inputs;
   const framed = framedOf(recipe);
-  // A nested recipe's text does not determine everything it computes, so identity is the key.
+  // A nested recipe's text does not determine all that it computes, so its identity is the key.
   const byId = ({ role, model, path, inPart }: ModelReference) => [
     role,
     inPart,
@@ -145,10 +145,10 @@ const makeFrame = async (
   };
 };
 
-/** Limit on cached tensors, in multiples of the number of output tensors. */
+/** Most cached tensors, in multiples of the number of output tensors. */
 const mostMade = 4;
 
-/** Limit on a cached expression's text; longer ones, such as lists of rows, are not cached. */
+/** Longest text of a cached expression; longer ones, such as lists of rows, are not cached. */
 const mostText = 4096;
 
 const sharedBy = (
@@ -158,7 +158,7 @@ const sharedBy = (
   const ids = new Map<string, number>();
   const made = new Map<number, UnplacedTensor>();
   return (compiled) => {
-    // Methods share expression objects among tensors, so each object is serialised once.
+    // Tensors share expression objects, so each object is serialised once.
     const known = new Map<Expression, number | undefined>();
     if (made.size > mostMade * outputs.length) {
       made.clear();

@@ -4,7 +4,7 @@ import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import type { Model } from './inputs/compatible.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/** Renames tensors as in `first`: a head or another version of transformers changes names. */
+/** Renames tensors as in `first`: models with a head, and other versions of transformers, use other names. */
 export const inSpelling = <M extends Model>(first: Model, other: M): M =>
   respelt(other, spellingsOf(first, other));
 
@@ -19,7 +19,7 @@ export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedMode
   };
 };
 
-/** Returns spellings by name; a mix of Meta's and Hugging Face's names is refused elsewhere. */
+/** Returns spellings by name. A mix of Meta's and Hugging Face's names is refused elsewhere. */
 const spellingsOf = (first: Model, { checkpoint, architecture }: Model): ReadonlyMap<string, string> =>
   first.architecture.naming === architecture.naming
     ? spellingsLike(checkpoint.tensors.keys(), first.checkpoint.tensors.keys())

@@ -47,10 +47,10 @@ export interface PlanOptions {
   layout?: Layout | undefined;
   /** Bytes, or a size such as `5GB`, the default. */
   maxShardSize?: string | number | undefined;
-  /** Layout of experts, which overrides the recipe's setting. */
+  /** Layout of experts; overrides the recipe's. */
   experts?: ExpertLayout | undefined;
   cardNotes?: readonly string[] | undefined;
-  /** True to refuse filters that match no tensor, and keys that mergekit ignores. */
+  /** Refuse filters that match no tensor, and keys that mergekit ignores. */
   strict?: boolean | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface PlanOptions {
  * Opens the recipe's models (headers and small files, no weights), checks that they are compatible, and fixes
  * every byte range of the output.
  *
- * @param statistics measurements that the recipe and its nested recipes need
+ * @param statistics measurements for the recipe and its nested recipes
  * @param inputs default: opens the recipe's
  * @throws the codes of recipes, checkpoints and incompatible models
  */
@@ -123,7 +123,7 @@ export const planRecipe = async (
   return { ...plan, files: [...plan.files, ...card] };
 };
 
-/** Plans the model card, which lists only models in the output, not those merely checked against. */
+/** Plans the model card. It lists models in the output, not those only used for checks. */
 const planCard = async (
   plan: MergePlan,
   { recipe, models, adapter }: Composed,
@@ -138,9 +138,9 @@ const planCard = async (
     .filter((opened) => read.has(opened) && !isNoModel(opened))
     .map(({ checkpoint }) => checkpoint);
   const isIn = ({ checkpoint, complete }: OpenedModel) =>
-    // Compares paths: a model whose rows were moved is another object.
+    // By path, because a model whose rows were moved is another object.
     complete !== undefined || inputs.some(({ path }) => path === checkpoint.path);
-  // Lists the base last, unless the method interpolates from it.
+  // The base last, unless the method interpolates from it.
   const inOrder = methods.get(recipe.method)?.takes.startsFromBase
     ? models
     : models.toSorted((a, b) => Number(a.role === 'base') - Number(b.role === 'base'));
@@ -167,7 +167,7 @@ export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize 
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 
-/** Returns only layout options that differ from the defaults. */
+/** Returns layout options that differ from the defaults. */
 const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, unknown> => ({
   ...(layout === 'layer' ? {} : { layout }),
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
@@ -193,7 +193,7 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   ];
 };
 
-/** Returns the input file that may become an output shard; undefined if loaders would not accept it. */
+/** Returns the input file that may become an output shard; undefined if loaders would refuse it. */
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
@@ -228,12 +228,12 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
       cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
-      // Sources that occur repeatedly are read once.
+      // Repeated sources are read once.
       cost.bytesToRead += bytesOfSources(distinctSources(sourcesRead(expression), idOf));
       for (const { sources } of passesOf(expression))
         cost.bytesToMeasure += bytesOfSources(distinctSources(sources, idOf));
       cost[keepsBits(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
-      // Scales of quantised weights are not parameters.
+      // Scales of quantised weights do not count as parameters.
       if (expression.kind !== 'quantise' || expression.part === 'codes')
         cost.parameters += elementCount(shape) ?? 0;
     }
@@ -241,7 +241,7 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
   return cost;
 };
 
-/** True if side files are of `--config`, whose other files are not the model's. */
+/** True if side files belong to `--config`; the other files there are not the model's. */
 const hasGivenConfig = ({ configGiven }: CheckpointIndex): boolean => configGiven === 'withFiles';
 
 const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => {
@@ -251,10 +251,10 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
   return [{ name: cardName, copyOf: file }];
 };
 
-/** Warns of files beside the first model that the output will lack. */
+/** Warns of files beside the first model that the output lacks. */
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
-  // Files beside a single weight file may be unrelated, and those beside an adapter come from training.
+  // Files beside a single weight file may be unrelated; those beside an adapter come from training.
   if (adapted !== undefined || isBareFile(checkpoint) || sideFiles.length + unread.length === 0) return [];
   if (hasGivenConfig(checkpoint)) return [];
   const weights = checkpoint.files.map((file) => relative(folder, file.path));
@@ -284,7 +284,7 @@ const ofDiffusers = ({ checkpoint }: OpenedModel): string[] =>
       ]
     : [];
 
-/** Warns of families that only patterns in tensor names tell. */
+/** Warns of families that are only recognised by patterns in tensor names. */
 const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {
   const { unrecognised, family, stacks, layers } = architecture;
   if (!needsLayers || unrecognised.length === 0) return [];

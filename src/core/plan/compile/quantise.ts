@@ -36,7 +36,7 @@ const written: Readonly<Record<WrittenName, Written>> = {
     unconverted: 'modules_to_not_convert',
     settings: (block) => ({ quant_method: 'fp8', activation_scheme: 'dynamic', weight_block_size: block }),
   },
-  // llm-compressor's W8A8 settings: runtimes quantise activations for each token.
+  // llm-compressor's W8A8 settings: runtimes quantise activations per token.
   int8: {
     scales: 'weight_scale',
     unconverted: 'ignore',
@@ -58,7 +58,7 @@ const written: Readonly<Record<WrittenName, Written>> = {
 
 /**
  * Quantises the method's unrounded values. If the recipe names a base, the plan also reads the base's
- * matrices, to measure how much of the change survives.
+ * matrices to measure how much of the change survives.
  *
  * @throws INVALID_PARAMETER if nothing can be quantised, or the output is an adapter
  */

@@ -17,9 +17,9 @@ const storedTensors: Cached<UnplacedTensor[]> = { most: 1 << 20 };
 const storedFrames: Cached<object> = { most: 512 };
 
 /**
- * Keeps the output quantised if all its quantised tensors are unchanged copies from models that agree in
- * scheme and settings; then `config.json` lists the unquantised modules. Otherwise dequantises all tensors
- * and removes the quantisation keys of `config.json`.
+ * Keeps the output quantised if all quantised tensors are unchanged copies from models with the same scheme
+ * and settings; then `config.json` lists the unquantised modules. Otherwise dequantises all tensors and
+ * removes the quantisation keys of `config.json`.
  */
 export const inOneLayout = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
   const models = checkpoints.map(({ checkpoint }) => checkpoint);
@@ -44,7 +44,6 @@ export const inOneLayout = (composed: Composed, { checkpoints, session }: Opened
   };
 };
 
-/** Dequantises tensors, and removes the quantisation keys of `config.json`. */
 export const unquantised = (composed: Composed): Composed => {
   const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
   return {
@@ -58,7 +57,7 @@ const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
 /**
- * Returns the quantisation of copied tensors, with the unquantised modules; undefined if the output is
+ * Returns the copied tensors' quantisation with the unquantised modules; undefined if the output is
  * dequantised.
  */
 const copiedIn = (
@@ -88,14 +87,14 @@ const copiedIn = (
     return undefined;
   if (!others.every((other) => other !== undefined && wayOf(other) === wayOf(first))) return undefined;
   const isStacked = composed.compiled.layersLike !== undefined;
-  // Settings by layer number would apply to other layers after stacking.
+  // After stacking, settings by layer number would apply to other layers.
   if (isStacked && namesLayers(first)) return undefined;
   const unconverted = unconvertedIn(composed.tensors, contributing, isStacked);
-  // The scheme has no key that lists unquantised modules.
+  // The scheme has no key for unquantised modules.
   return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
 };
 
-/** Returns the settings on which models must agree. */
+/** Returns the settings that models must share. */
 const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   const without = new Set([...origins, 'version', unconvertedKey]);
   return JSON.stringify(
@@ -107,7 +106,7 @@ const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   );
 };
 
-/** True if settings name layers, by number or pattern. Ignores the list of unquantised modules. */
+/** True if settings name layers, by number or pattern; ignores the list of unquantised modules. */
 const namesLayers = ({ settings, unconvertedKey }: Quantisation): boolean =>
   Object.entries(settings).some(
     ([key, value]) =>
@@ -164,8 +163,8 @@ const formOf = (
  * Lists unquantised modules for `config.json`: the models' entries, except those that may name a quantised
  * module, and modules that only some models quantise.
  *
- * Untrusted patterns are never matched. Instead they are dropped if a module that is unquantised in their
- * model is quantised in the output. For stacked layers, all modules are named.
+ * Patterns are untrusted and never matched. A pattern is dropped if a module that is unquantised in its model
+ * is quantised in the output. For stacked layers, all modules are named.
  */
 const unconvertedIn = (
   tensors: readonly UnplacedTensor[],
@@ -177,7 +176,7 @@ const unconvertedIn = (
   for (const { name, shape, expression } of tensors)
     if (quantisedCopy(expression) !== undefined) quantised.add(moduleOf(name));
     else if (shape.length >= 2) plain.add(moduleOf(name));
-  // An unquantised bias does not make its module unquantised.
+  // A module with an unquantised bias may still be quantised.
   for (const module of quantised) plain.delete(module);
   const entries = models.flatMap(({ tensors: own, quantisation }) => {
     const plainHere = new Set([...own.keys()].map(moduleOf));
@@ -198,6 +197,6 @@ const unconvertedIn = (
   return [...new Set([...entries, ...elsewhere])];
 };
 
-/** True if an entry may name a module: it is a pattern, or a plain name at the module's beginning or end. */
+/** True if an entry may name a module: it is a pattern, or a plain name at the module's start or end. */
 const mayName = (entry: string, module: string): boolean =>
   !/^[\w.-]+$/.test(entry) || module === entry || module.startsWith(`${entry}.`) || module.endsWith(entry);

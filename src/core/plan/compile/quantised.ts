@@ -1,6 +1,6 @@
 /**
- * Matches name endings of quantised modules: scales, zero points and packed weights of compressed-tensors,
- * ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes. An exception is a learnt scale of Gemma 3n.
+ * Matches ends of quantised modules' names: scales, zero points and packed weights of compressed-tensors,
+ * ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes. Excludes a learnt scale of Gemma 3n.
  */
 const marks =
   /[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
@@ -10,7 +10,7 @@ const markedModule = (name: string): string | undefined => {
   return found === null || found.index === 0 ? undefined : name.slice(0, found.index);
 };
 
-/** Returns all tensors of quantised modules except biases; averages without scales are meaningless. */
+/** Returns all tensors of quantised modules except biases. They cannot be averaged without scales. */
 export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
   const all = [...names];
   const modules = new Set(all.flatMap((name) => markedModule(name) ?? []));

@@ -5,8 +5,8 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../texts/json.js';
 
 /**
- * Gives each layer its Gram matrix. Queries, keys and values have one input, so the file stores one matrix
- * for several layers; metadata key `shared` is JSON `{"LAYER": "LAYER WITH A MATRIX"}`.
+ * Gives each layer its Gram matrix. Queries, keys and values have the same input, so files store one matrix
+ * for several layers; the metadata key `shared` is JSON `{"LAYER": "LAYER WITH A MATRIX"}`.
  *
  * @throws INVALID_PARAMETER if `shared` is other JSON, or names a missing matrix
  */

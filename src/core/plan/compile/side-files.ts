@@ -22,7 +22,7 @@ const tokenizerFile =
 const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
   quantisation !== undefined && name === 'hf_quant_config.json';
 
-/** Returns the first model's side files, with tokenizer files from the model that the recipe chooses. */
+/** Returns the first model's side files; tokenizer files come from the model that the recipe chooses. */
 const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
   const donor = itemAt(composed.models, 0).checkpoint;
   const { checkpoint: tokenizer, files } = composed.tokenizer;
@@ -38,7 +38,9 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
   ].filter(([of, name]) => !isWritten(name) && !isToldInConfig(of, name));
 };
 
-/** Returns the output's chat template. `auto` takes the commonest; the tokenizer's model wins ties. */
+/**
+ * Returns the output's chat template. `auto` takes the commonest; in a tie, the tokenizer's model decides.
+ */
 const chatTemplateFor = async (composed: Composed): Promise<string | undefined> => {
   const { recipe, models, companions, tokenizer } = composed;
   const { chatTemplate } = recipe;
@@ -71,7 +73,7 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
   await checkSideFiles(composed, session);
   const template = await chatTemplateFor(composed);
   const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
-  // If a key and a file remained, processors would read the key, and tokenizers the file.
+  // If both remained, processors would read the key and tokenizers the file.
   const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
   const edited = (name: string, text: string): string =>
     mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;
@@ -100,7 +102,9 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 
 const configurations = ['config.json', 'generation_config.json'];
 
-/** Returns the edited text of `config.json`; compares with the file, because the object may be edited. */
+/**
+ * Returns the edited text of `config.json`. Compares with the file, because the object may already be edited.
+ */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,
   checkpoint: CheckpointIndex,

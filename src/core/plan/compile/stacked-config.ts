@@ -8,7 +8,7 @@ import type { OpenedModel } from './inputs/models.js';
 const unchanged: StackedConfig = { edits: {}, warnings: [] };
 
 /**
- * Edits `config.json` so that each stacked layer has the settings of its own model.
+ * Edits `config.json` so that each stacked layer has its own model's settings.
  *
  * @throws STACK_UNSUPPORTED for a key that cannot express this order of layers
  */

@@ -9,7 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
 export const modelEntry = (value: unknown): Json =>
   isObject(value) && 'model' in value && !('method' in value) ? value : { model: value };
 
-/** Returns a model as mergekit reads it: without `NAME=`, and with `@` and `+` only in a path alone. */
+/** Returns a model as mergekit reads it: without `NAME=`, and with `@` and `+` only within a path. */
 export const textOfModel = (text: string): unknown => {
   const path = splitName(text).rest;
   const isPath = /^(\.{0,2}\/)/.test(path);
@@ -22,7 +22,7 @@ export const modelOf = (model: unknown): unknown =>
     ? textOfModel(model)
     : cannotSay('a recipe in the place of a model', 'merge it by itself, and name its output');
 
-/** Adds the base to a slice's sources, where mergekit expects it; it gets the first source's layers. */
+/** Adds the base to a slice's sources, where mergekit expects it, with the first source's layers. */
 export const withBase = (sources: readonly Json[], base: unknown): readonly Json[] => {
   const written = JSON.stringify(modelOf(base));
   if (sources.some(({ model }) => JSON.stringify(model) === written)) return sources;

@@ -4,10 +4,9 @@ import { cannotSay } from './mergekit-unsupported.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Writes a mergekit-moe file. Keeps layerloom's keys `gates` and `seed`, since mergekit-moe ignores unknown
- * keys.
+ * Writes a mergekit-moe file. Keeps our keys `gates` and `seed`, because mergekit-moe ignores unknown keys.
  *
- * @param complete the plan's recipe without `method`, with keys spelt as in YAML
+ * @param complete the plan's recipe without `method`, with keys as in YAML
  * @throws EXPORT_UNSUPPORTED for `experts`, and for a nested recipe
  */
 export const mergekitMoe = ({ base, models, shared_experts: shared, experts: form, ...rest }: Json): Json => {

@@ -17,20 +17,20 @@ export interface MergekitRecipe {
   readonly notes: readonly string[];
 }
 
-/** Methods that average whole tensors, as mergekit's `linear` does. */
+/** Methods that average whole tensors, like mergekit's `linear`. */
 const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
 
 /** Methods with random numbers, which differ in mergekit. */
 const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della', 'della_linear']);
 
 /**
- * Writes a plan's recipe in mergekit's dialect, with float32 arithmetic and the plan's dtype.
+ * Writes a plan's recipe for mergekit, with float32 arithmetic and the plan's dtype.
  *
- * @param complete the plan's recipe in YAML's spelling, with models as mergekit finds them
- * @throws EXPORT_UNSUPPORTED naming a feature that mergekit lacks
+ * @param complete the plan's recipe with keys as in YAML, and models as mergekit finds them
+ * @throws EXPORT_UNSUPPORTED, naming a feature that mergekit lacks
  */
 export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe => {
-  // `allow_non_finite` is left out, because mergekit always computes with NaN and infinity.
+  // Without `allow_non_finite`, because mergekit always computes with NaN and infinity.
   const { method, layout, max_shard_size: shardSize, allow_non_finite: _, ...rest } = complete;
   const name = String(method);
   if (plan.form === 'adapter')
@@ -83,7 +83,7 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
 const unitesVocabularies = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
 
-/** True if mergekit adds three or more models in another order than the inputs'. */
+/** True if mergekit would add three or more models in another order than the inputs'. */
 const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) =>
     tensors.some(({ expression }) => {
@@ -96,7 +96,7 @@ const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
 const drawsNumbers = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression: { kind } }) => kind === 'random'));
 
-/** Methods in which mergekit's `base_model` is a merged model, or only supplies the tokenizer. */
+/** Methods whose `base_model` in mergekit is a merged model, or only gives the tokenizer. */
 const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);
 
 const tensorRecipe = (
@@ -146,7 +146,7 @@ const tensorRecipe = (
   };
 };
 
-/** Writes a setting; refuses layerloom's extensions that mergekit cannot express. */
+/** Writes a setting; refuses extensions that mergekit cannot express. */
 const setting = ([key, value]: [string, unknown]): [string, unknown] => {
   if (key !== 'rescale') return [key, value];
   const text = JSON.stringify(value);

@@ -18,13 +18,13 @@ interface Run {
   end: number;
   /** Weights of most tensors in these layers. */
   readonly weights: Weights;
-  /** Weights of the other tensors, by a part of their names. */
+  /** Weights of other tensors, by a part of their names. */
   readonly others: Map<string, Weights>;
 }
 
 /**
  * Writes copies and weighted averages as mergekit's `linear`: whole models, or slices with weights. If every
- * slice is a copy, `passthrough` copies bits.
+ * slice is a copy, uses `passthrough`, which copies bits.
  *
  * @param complete the plan's recipe, with models as mergekit finds them
  * @throws EXPORT_UNSUPPORTED
@@ -67,14 +67,14 @@ const soup = ({ models, weights }: Json): Json => {
   };
 };
 
-/** Returns a model's weight: a number, or a list of filters if tensors differ. */
+/** Returns a model's weight: a number, or filters if tensors differ. */
 const weightOf = (index: number, weights: Weights, others: Run['others']): unknown => {
   const value = itemAt(weights, index);
   if (others.size === 0) return value;
   return [...[...others].map(([filter, of]) => ({ filter, value: itemAt(of, index) })), { value }];
 };
 
-/** Returns models, the donor of configuration and tokenizer first. */
+/** Returns models, first the donor of configuration and tokenizer. */
 const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
   const used = shards.flatMap(({ tensors }) =>
     tensors.flatMap(({ name, expression }) => termsOf(name, expression).map(({ input }) => input)),
@@ -91,7 +91,7 @@ const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
 
 const termsOf = (name: string, expression: PlannedExpression): { input: number; weight: number }[] => {
   if (expression.kind === 'copy') return [{ input: expression.source.input, weight: 1 }];
-  // `same` marks integer tensors, equal in all models, so they have no weights.
+  // `same` is for integer tensors, which are equal in all models and have no weights.
   if (expression.kind === 'same') return [];
   if (expression.kind === 'rowSelect')
     return cannotSay(`rows that are reverted one by one (${name})`, 'revert whole layers (bottom, top)');
@@ -141,8 +141,8 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
       `slices of a model with other towers than the language model's (${tower.name})`,
       'mergekit has slices for models of one tower only; merge with layerloom',
     );
-  // mergekit takes parameters of embeddings from the first slice, and those of other tensors outside the
-  // layers from the last slice.
+  // mergekit takes embeddings' parameters from the first slice, and those of other tensors outside the layers
+  // from the last.
   const outside = weighted.filter(([{ layer }]) => layer === null);
   for (const [{ name }, weights] of outside) {
     const run = roleOutside(family, name) === 'embedding' ? first : last;

@@ -6,7 +6,7 @@ import { byPortableText, localText, modelOfText } from '../../models/sources/fou
 import type { CompleteRecipe } from '../complete-recipe.js';
 import type { MergePlan, PlannedInput } from '../plan.js';
 
-/** Returns a recipe that reproduces a merge, with paths relative to `folder`, or `org/name@COMMIT`. */
+/** Returns a recipe that reproduces a merge; models are paths relative to `folder`, or `org/name@COMMIT`. */
 export const recipeText = (plan: MergePlan, folder: string): string =>
   `${recipeYaml(recipeFrom(plan, folder))}\n`;
 
@@ -24,7 +24,7 @@ export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string
   return respell(completeRecipe, inputs, fromFolder, hubFirst);
 };
 
-/** Renames a recipe's models, also those of nested recipes. */
+/** Renames a recipe's models, including those of nested recipes. */
 export const respell = (
   recipe: CompleteRecipe,
   inputs: readonly PlannedInput[],

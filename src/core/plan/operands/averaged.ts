@@ -7,15 +7,18 @@ import { count, isCount, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** An output row, and the source rows whose mean it is; they may repeat. */
+/** An output row, and the source rows whose mean it is; source rows may repeat. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
-/** A float32 matrix of row means; rows that `means` lacks are 0; `'all'` sets each to the mean of all. */
+/**
+ * A float32 matrix of row means. Rows without an entry in `means` are 0; `'all'` sets each row to the mean of
+ * all rows.
+ */
 export interface AveragedTensor {
   readonly [operandKind]: 'averaged';
   readonly dtype: 'F32';
   readonly rows: number;
-  /** Means in ascending order of output rows. */
+  /** Means, ascending by output row. */
   readonly means: 'all' | readonly RowMean[];
   readonly source: StoredTensor;
 }
@@ -32,7 +35,7 @@ const isMean = (value: unknown): value is RowMean =>
 const schema = z.strictObject({
   dtype: z.literal('F32'),
   rows: count,
-  // Checked without zod for speed: there may be one mean for each token.
+  // Without zod for speed: there may be a mean per token.
   means: z.union([
     z.literal('all'),
     z

@@ -6,12 +6,11 @@ import { parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** A tensor in GGUF's blocks, or with rows that GGUF reordered; values are float32 (docs/gguf.md). */
+/** A tensor in GGUF's blocks, or with rows in GGUF's order; values are float32 (docs/gguf.md). */
 export interface BlockTensor {
   readonly [operandKind]: 'blocks';
   readonly dtype: 'F32';
   readonly blocks: BlockLayout;
-  /** The blocks as bytes (U8). */
   readonly of: StoredTensor;
 }
 

@@ -8,7 +8,7 @@ import { count, dtype, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource, readAs } from './stored.js';
 
-/** A stored matrix placed in columns [first, first + count) of a wider matrix that is otherwise 0. */
+/** A stored matrix in columns [first, first + count) of a wider matrix that is otherwise 0. */
 export interface ColumnTensor {
   readonly [operandKind]: 'columns';
   readonly dtype: Dtype;

@@ -10,9 +10,9 @@ import { type LowRankTensor, lowRank } from './low-rank.js';
 import { keyOfStored, parseSource, stored } from './stored.js';
 
 /**
- * A model's matrix with a DoRA adapter: m · V / ‖V‖, where V = `tensor` + `scale` · `product`. Magnitudes m
- * and norms are by row; by column if the product is transposed, because the matrix is stored as [in, out]. V
- * is float32, norms are float64 (docs/numbers.md); the result is rounded to `dtype` once.
+ * A model's matrix with a DoRA adapter: m · V / ‖V‖ with V = `tensor` + `scale` · `product`. Magnitudes m and
+ * norms are by row, or by column if the product is transposed because the matrix is stored as [in, out]. V is
+ * float32, norms are float64 (docs/numbers.md). The result is rounded to `dtype` once.
  */
 export interface DoraTensor {
   readonly [operandKind]: 'dora';
@@ -79,7 +79,7 @@ export const dora: OperandKind<DoraTensor> = {
     const change = await lowRank.lower(product, to, false);
     const adapted = program.linear([program.source(tensor), change], [1, scale]);
     const squares = await measurer[transposed ? 'columnGram' : 'rowGram'](program, [adapted]);
-    // Column sums over a single row read the magnitudes.
+    // Column sums over a single row are the magnitudes.
     const row = new Program([1, elementsIn(magnitudes)]);
     const wanted = await measurer.columnSums(row, row.source(magnitudes));
     const weights = [...wanted].map((magnitude, output) => {

@@ -14,9 +14,9 @@ import { numbersOf } from './small-numbers.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * An adapter's change as a matrix: one product of pieces, or two, multiplied elementwise or by Kronecker's
- * product. Dimensions after the first count as columns. Sums are float64 in a fixed order, rounded once to
- * float32 (docs/numbers.md).
+ * An adapter's change as a matrix: a product of pieces, or two such products multiplied elementwise or as a
+ * Kronecker product. Dimensions after the first are flattened into columns. Sums are float64 in a fixed
+ * order, rounded once to float32 (docs/numbers.md).
  */
 export interface FactoredTensor {
   readonly [operandKind]: 'factored';
@@ -147,7 +147,7 @@ const lowerFactors = async (
   return to.program.factored(matrices, kronecker);
 };
 
-/** A matrix, the diagonal of one, or Kronecker's product of one and an identity of the size `each`. */
+/** A matrix, a diagonal one, or the Kronecker product of either with an identity of size `each`. */
 interface Dense {
   readonly rows: number;
   readonly columns: number;
@@ -190,7 +190,7 @@ const productOf = (first: Dense, b: Dense): Dense => {
   return { rows, columns, isDiagonal: false, each: 1, numbers };
 };
 
-/** Multiplies a chain, or cuts it into two factors at the smallest width if these have fewer numbers. */
+/** Multiplies a chain, or splits it at its smallest width into two factors if these have fewer numbers. */
 const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
   const [rows, columns] = [itemAt(pieces, 0).rows, itemAt(pieces, pieces.length - 1).columns];
   const product = (chain: readonly Dense[]): Dense => chain.reduce(productOf);
@@ -206,7 +206,7 @@ const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
   return { rows, columns, rank, numbers: sharedNumbers(numbers) };
 };
 
-/** Returns a matrix's elements, also of a diagonal matrix or one with an identity. */
+/** Returns all elements of a matrix, including the zeros of a diagonal or an identity. */
 const wholeOf = ({ rows, columns, isDiagonal, each, numbers }: Dense): Float64Array => {
   if (!isDiagonal && each === 1) return numbers;
   const whole = new Float64Array(rows * columns);

@@ -12,9 +12,9 @@ export interface GatheredTensor {
   readonly [operandKind]: 'gathered';
   readonly dtype: Dtype;
   readonly rows: number;
-  /** Runs in ascending order of `to`, without overlaps. */
+  /** Runs ascending by `to`, without overlaps. */
   readonly runs: readonly RowRun[];
-  /** The range from the first used row to the last; each `from` is relative to its start. */
+  /** The range of used rows; each `from` counts from its start. */
   readonly source: StoredTensor;
 }
 
@@ -27,7 +27,7 @@ export const gatheredTensor = (
 const isRun = (value: unknown): value is RowRun =>
   Array.isArray(value) && value.length === 3 && value.every(isCount);
 
-/** Checked without zod for speed: a reordered vocabulary has up to one run for each token. */
+/** Without zod for speed: a reordered vocabulary may have a run per token. */
 export const runsSchema = z
   .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
     error: 'no runs of rows',

@@ -16,7 +16,7 @@ export interface Target {
   readonly elements: number;
 }
 
-/** The target and inputs of an operand to parse; `F` is the type of nested formulas. */
+/** Target and inputs of an operand to parse; `F` is the type of nested formulas. */
 export interface ParseContext<F> {
   readonly target: Target;
   readonly inputs: readonly { readonly files: readonly { readonly bytes: number }[] }[];
@@ -31,44 +31,42 @@ export interface FormulaReadings<F> {
   lower(formula: F, dtype: ArithmeticDtype, to: Lowering): Promise<Value>;
 }
 
-/** A pass measures one statistic before a tensor is computed. */
+/** A pass that measures a statistic before a tensor is computed. */
 export interface Pass {
-  /** The statistic's name for reports, such as `Gram matrices`. */
+  /** The statistic, for reports, such as `Gram matrices`. */
   readonly what: string;
   readonly sources: readonly StoredTensor[];
 }
 
-/** Weights by input index. */
 export type Weights = ReadonlyMap<number, number>;
 
 /**
- * Defines a kind of operand, which lists byte ranges, and appends nodes to a program that computes on float32
- * tiles of the output's shape. Operands have their kind under `operandKind`; in JSON, the key `key`
- * identifies the kind. Constructors write keys in JSON's order.
+ * Defines a kind of operand: its byte ranges, and the nodes that it appends to a program over float32 tiles
+ * of the output's shape. Operands have their kind under `operandKind`; in JSON, the key `key` identifies it.
+ * Constructors write keys in JSON's order.
  */
 export interface OperandKind<O, F = never> {
   /** A key that no other kind has in JSON. */
   readonly key: string;
-  /** Parses a copy; checks the number of elements and the bounds of its file. */
+  /** Parses a copy; checks the number of elements and the file's bounds. */
   parse(value: unknown, context: ParseContext<F>): O;
   sources(operand: O): readonly StoredTensor[];
   describe(operand: O, nameOf: Words): string;
   /** Returns the text for shard keys. Changing it invalidates these shards in every store. */
   keyText(operand: O, identify: Words): string;
-  /** Weights by input, for kinds without a formula. */
   weights?(operand: O): Weights;
-  /** Appends nodes. `asBits` moves bits, so that dtypes without arithmetic work. */
+  /** Appends nodes. `asBits` moves bits, for dtypes without arithmetic. */
   lower(operand: O, to: Lowering, asBits: boolean): Promise<Value>;
   formula?(operand: O): F;
-  /** Returns a formula for an output of the operand's dtype. Default: a one-term sum. */
+  /** Returns a formula that outputs the operand in its own dtype; default: a one-term sum. */
   move?(operand: O): Copy<StoredTensor> | Assemble<O> | F;
-  /** True if stored elements of any dtype are unchanged. */
+  /** True if stored elements of any dtype stay unchanged. */
   readonly keepsBits?: true;
   readonly movesRows?: true;
-  /** True if tensors may be sliced between rows only. */
+  /** True if tensors may only be sliced between rows. */
   readonly needsRows?: true;
   /**
-   * Returns factors, which must be finite: a product would spread NaN and infinity over whole rows and
+   * Returns factors. They must be finite, because a product would spread NaN and infinity over whole rows and
    * columns.
    */
   factors?(operand: O): readonly StoredTensor[];

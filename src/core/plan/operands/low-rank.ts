@@ -8,9 +8,9 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * A LoRA adapter's unscaled product B · A in float32, or its transpose: `a` is [rank, in], `b` is [out,
- * rank]. Sums over the rank have a fixed order (docs/numbers.md). With `experts`, the products of all experts
- * are one below the other.
+ * A LoRA adapter's unscaled product B · A in float32, or its transpose; `a` is [rank, in], `b` is [out,
+ * rank]. Sums over the rank have a fixed order (docs/numbers.md). With `experts`, all experts' products are
+ * stacked by rows.
  */
 export interface LowRankTensor {
   readonly [operandKind]: 'lowRank';
@@ -85,7 +85,7 @@ export const lowRank: OperandKind<LowRankTensor> = {
   describe: ({ a }, nameOf) => nameOf(a),
   keyText: ({ rank, transposed, experts, a, b }, identify) =>
     `{${transposed ? 'transposed ' : ''}product of rank ${rank}${experts === undefined ? '' : ` of ${experts.count} experts${experts.grouped ? ' one by one' : ''} from row ${experts.row}`}, ${keyOfStored(b, identify)} by ${keyOfStored(a, identify)}}`,
-  // Only the changed tensor counts; its product adds no weight.
+  // Only the changed tensor counts; the product adds no weight.
   weights: () => new Map(),
   lower: async (
     { rank, transposed, experts: { count, row, grouped = false } = { count: 1, row: 0 }, a, b },

@@ -17,9 +17,9 @@ import { keyOfStored, parseSource, stored } from './stored.js';
 type Step = Multiplier<StoredTensor>;
 
 /**
- * A model's tensor, multiplied by an adapter's scales, rotations of blocks, or reflections. Dimensions after
- * the first count as columns. Products are float64; each step is rounded to float32, the result once to
- * `dtype` (docs/numbers.md).
+ * A model's tensor multiplied by an adapter's scales, block rotations, or reflections. Dimensions after the
+ * first are flattened into columns. Products are float64; each step is rounded to float32, and the result
+ * once to `dtype` (docs/numbers.md).
  */
 export interface MultipliedTensor {
   readonly [operandKind]: 'multiplied';
@@ -129,9 +129,9 @@ const lowerStep = async (one: Step, value: Value, dtype: ArithmeticDtype, to: Lo
   const { program } = to;
   const numbers = await numbersOf(to, one.source);
   if (one.by === 'scales') {
-    // A vector is one row.
+    // A vector counts as one row.
     const rows = program.shape.length > 1 ? one.rows : 'input';
-    // An input of a convolution has a kernel of columns.
+    // In a convolution, each input has a kernel of columns.
     const each = rows === 'input' ? program.columns / numbers.length : 1;
     const weights = Float64Array.from({ length: numbers.length * each }, (_, at) =>
       itemAt(numbers, Math.floor(at / each)),

@@ -13,7 +13,7 @@ export interface Piece extends Box {
   readonly source: StoredTensor;
 }
 
-/** A tensor in boxes, which together contain each element once. */
+/** A tensor cut into boxes that contain each element once. */
 export interface TensorInPieces {
   readonly [operandKind]: 'pieces';
   readonly dtype: Dtype;

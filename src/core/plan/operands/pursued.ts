@@ -13,14 +13,14 @@ import { keyOfStored, parseSource } from './stored.js';
 /**
  * A float32 matrix with new rows for `tokens`, and 0 elsewhere. Orthogonal matching pursuit approximates a
  * token's donor row by at most `k` of the `shared` donor rows. The new row combines the source's rows with
- * equal coefficients (docs/numbers.md).
+ * the same coefficients (docs/numbers.md).
  */
 export interface PursuedTensor {
   readonly [operandKind]: 'pursued';
   readonly dtype: 'F32';
   readonly rows: number;
   readonly k: number;
-  /** Runs [result row, donor row, count]; result rows ascend without overlaps. */
+  /** Runs [result row, donor row, count], ascending by result row without overlaps. */
   readonly tokens: readonly RowRun[];
   /** Runs [source row, donor row, count]. */
   readonly shared: readonly RowRun[];

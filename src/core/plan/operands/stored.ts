@@ -10,7 +10,7 @@ export const keyOfStored = (stored: StoredTensor, identify: Words): string =>
 export const readAs = (stored: StoredTensor, asBits: boolean): StoredTensor =>
   asBits ? { ...stored, dtype: arithmeticOf(stored.dtype) } : stored;
 
-/** Parses a source without zod, which takes four times as long: plans consist mostly of sources. */
+/** Parses a source without zod, which takes four times as long; plans are mostly sources. */
 const asSource = (value: unknown): StoredTensor | undefined => {
   if (!isObject(value)) return undefined;
   const { input, file, begin, end, dtype, ...rest } = value;
@@ -20,7 +20,7 @@ const asSource = (value: unknown): StoredTensor | undefined => {
     : undefined;
 };
 
-/** Parses a source, whose byte range must lie within its file. */
+/** Parses a source, which must lie within its file. */
 export const parseSource = (value: unknown, { inputs, refuse }: ParseContext<unknown>): StoredTensor => {
   const source = asSource(value);
   if (source === undefined) return refuse('a source is not a range of a file in a known dtype');

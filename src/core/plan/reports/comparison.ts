@@ -4,14 +4,14 @@ import type { Operand, PlannedInput } from '../plan.js';
 
 export interface PlannedComparison {
   readonly name: string;
-  /** Number of elements; of bytes, if elements are smaller than a byte. */
+  /** Number of elements; of bytes if elements are smaller. */
   readonly elements: number;
-  /** Shape in elements, or bytes like `elements`. */
+  /** Shape in the units of `elements`. */
   readonly shape: Shape;
   readonly sources: readonly [Operand, Operand];
-  /** False to compare bits only: the dtype is not floating-point. */
+  /** False to compare only bits, because the dtype is not floating-point. */
   readonly numbers: boolean;
-  /** Whole rows to compare; absent: all. */
+  /** Rows to compare; absent: all. */
   readonly tiles?: readonly { readonly first: number; readonly count: number }[];
   /** Byte ranges of the tiles; absent: all of the sources. */
   readonly reads?: readonly StoredTensor[];

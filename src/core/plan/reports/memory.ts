@@ -1,15 +1,15 @@
 import { lighterThan, threadBytesOf } from '../../methods/operations/index.js';
 import type { PlannedTensor } from '../plan.js';
 
-/** Bytes of Node itself, measured by bench/memory.mjs. */
+/** Bytes of Node itself (bench/memory.mjs). */
 const nodeBytes = 27e6;
 
-/** Bytes of a thread: heap, stack and one tile, measured by bench/memory.mjs. */
+/** Bytes per thread: heap, stack and a tile (bench/memory.mjs). */
 const threadBytes = 9e6;
 
 export interface MemoryNeed {
   readonly ofThread: number;
-  /** The most demanding tensor, and an option that needs less memory. */
+  /** The tensor that needs most, and an option that needs less memory. */
   readonly matrix?: { readonly tensor: string; readonly lighter: string };
 }
 

@@ -12,7 +12,7 @@ export const notesOf = (plan: MergePlan): readonly string[] =>
 
 const reported = (plan: MergePlan): ReportedPlan => ({
   ...plan,
-  // A getter, because most notes need only the recipe.
+  // A getter, because most notes only need the recipe.
   get shards() {
     return plan.shards.map(({ tensors }) => ({
       tensors: tensors.map((tensor) => ({

@@ -9,14 +9,14 @@ import { type MergePlan, type PlannedDownload, type PlannedInput, verbatimPath }
 
 export interface MissingWeights extends PlannedDownload {
   readonly needs: readonly NeededRanges[];
-  /** Complete files that have not been verified. */
+  /** Complete files that were not verified. */
   readonly unverified: readonly string[];
 }
 
 /**
  * Lists what a run would download, from records of the cache of ranges, without network.
  *
- * @param linked paths of input files that are read whole, with headers
+ * @param linked input files to be read whole, with headers
  */
 export const missingWeights = async (
   inputs: readonly PlannedInput[],

@@ -5,17 +5,17 @@ import type { Operand, PlannedInput } from '../plan.js';
 
 export type PlannedDifference =
   | { readonly kind: 'tensor'; readonly tensor: Operand }
-  /** `scale` · `change`, for an adapter on the base's own bytes, so that the base need not be read. */
+  /** `scale` · `change`, for an adapter on the base's own bytes: the base need not be read. */
   | { readonly kind: 'change'; readonly change: Operand; readonly scale: number }
   /** The expert's bytes equal the base's. */
   | { readonly kind: 'none' };
 
-/** Differences are summed by row. A 1-D parameter counts as one row, [1, n]. */
+/** Sums differences by row. A 1-D parameter counts as one row, [1, n]. */
 export interface PlannedReduction {
   readonly name: string;
   readonly shape: readonly [number, number];
   readonly rows: Rows;
-  /** The base; null if no expert's difference needs it. */
+  /** The base; null if no difference needs it. */
   readonly base: Operand | null;
   readonly experts: readonly PlannedDifference[];
 }

@@ -5,7 +5,7 @@ import type { AdapterModel } from './adapter-model.js';
 import type { TargetModule } from './adapter-tensors.js';
 
 export interface AdapterConfigOf {
-  /** The adapters; the first supplies settings on which all agree. */
+  /** The adapters; settings on which all agree come from the first. */
   readonly adapters: readonly Adapter[];
   readonly merged: Omit<AdapterModel, 'adapters'>;
   readonly targets: readonly TargetModule[];
@@ -14,7 +14,7 @@ export interface AdapterConfigOf {
 }
 
 /**
- * Returns an `adapter_config.json` with the commonest rank and alpha as defaults, and patterns of names for
+ * Returns an `adapter_config.json` with the commonest rank and alpha as defaults, and name patterns for
  * others.
  */
 export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: AdapterConfigOf): string => {
@@ -55,14 +55,13 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
     targetParameters: targets.filter(isParameter).map(({ parameter }) => parameter),
     modulesToSave: savedModules(configs, merged, targets),
     taskType: typeof taskType === 'string' ? taskType : null,
-    // PEFT's version determines the layout of square matrices' factors.
+    // PEFT's version decides the layout of square matrices' factors.
     ...(hasExperts && typeof version === 'string' ? { peftVersion: version } : {}),
   });
 };
 
 const endsWith = (name: string, end: string): boolean => name === end || name.endsWith(`.${end}`);
 
-/** Returns the commonest number; the first wins ties. */
 const commonest = (numbers: readonly number[]): number => {
   const counts = new Map<number, number>();
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
@@ -71,12 +70,12 @@ const commonest = (numbers: readonly number[]): number => {
 };
 
 /**
- * Returns a name as a pattern. PEFT matches the ends of names, so a name that another ends with is anchored.
+ * Returns a name as a pattern. PEFT matches ends of names, so a name that another one ends with is anchored.
  */
 const asPattern = (name: string, names: readonly string[]): string =>
   names.some((other) => other.endsWith(`.${name}`)) ? `^${name}` : name;
 
-/** Returns the adapters' `target_modules` if all agree and have all modules; otherwise full names. */
+/** Returns the adapters' `target_modules` if they agree and cover all modules; otherwise full names. */
 const targetModules = (
   adapters: readonly Adapter[],
   modules: readonly string[],
@@ -99,7 +98,7 @@ const isUnset = (value: unknown): boolean =>
 const biasOf = (configs: readonly AdapterConfig[]): AdapterConfig['bias'] =>
   (['all', 'lora_only'] as const).find((kind) => configs.some(({ bias }) => bias === kind)) ?? 'none';
 
-/** Returns modules to save; modules with factors already contain their saved tensors. */
+/** Returns modules to save. Modules with factors already contain their saved tensors. */
 const savedModules = (
   configs: readonly AdapterConfig[],
   { whole }: Pick<AdapterModel, 'whole'>,

@@ -10,14 +10,14 @@ export interface WholeTensor {
   readonly operand: Operand;
 }
 
-/** A bias from a module with `lora_bias`: Σ coefficient · tensor; coefficients include scales. */
+/** Bias of a module with `lora_bias`: Σ coefficient · tensor; coefficients include scales. */
 export interface AddedBias {
   readonly name: string;
   readonly reference: TensorReference;
   readonly terms: readonly { readonly coefficient: number; readonly operand: Operand }[];
 }
 
-/** An adapter, or a nested merge of adapters: changes by the base's parameter names. */
+/** An adapter, or a nested merge of adapters, as changes by the base's parameter names. */
 export interface AdapterModel {
   readonly adapters: readonly Adapter[];
   readonly changes: ReadonlyMap<string, Change>;
@@ -54,7 +54,7 @@ export const parametersOf = (models: readonly AdapterModel[]): string[] => [
   ),
 ];
 
-/** Renames parameters as in `first`: versions of transformers use different names. */
+/** Renames parameters as in `first`, because versions of transformers use different names. */
 export const inSpellingOfAdapter = (first: AdapterModel, model: AdapterModel): AdapterModel => {
   const spellings = spellingsLike(parametersOf([model]), parametersOf([first]));
   if (spellings.size === 0) return model;

@@ -22,7 +22,9 @@ export interface AdapterTensors {
   readonly targets: readonly TargetModule[];
 }
 
-/** Returns an adapter's tensors. Beside factors, PEFT expects a replaced tensor in `base_layer`. */
+/**
+ * Returns an adapter's tensors. For a module with factors, PEFT expects a replaced tensor in `base_layer`.
+ */
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,
   places: ReadonlyMap<string, Place>,
@@ -60,7 +62,7 @@ export const adapterTensors = (
   }
   for (const [parameter, bias] of added) {
     const target = targets.get(split(parameter)[0]);
-    // A module without factors had scale 0, which makes its bias 0 too.
+    // A module without factors had scale 0, so its bias is 0 too.
     if (target === undefined) continue;
     const { rank, alpha } = target;
     add(bias.name, parameter, biasOf(bias, alpha / (rsLora ? Math.sqrt(rank) : rank), dtype));
@@ -73,7 +75,7 @@ const split = (parameter: string): readonly [module: string, last: string] => {
   return [parameter.slice(0, dot), parameter.slice(dot + 1)];
 };
 
-/** Returns the bias of B, divided by the scale that PEFT will apply. */
+/** Returns B's bias, divided by the scale that PEFT will apply. */
 const biasOf = (
   { reference: { shape }, terms }: AddedBias,
   scale: number,

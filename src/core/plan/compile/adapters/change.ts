@@ -25,16 +25,15 @@ export interface Term {
   readonly rsLora: boolean;
 }
 
-/** The change of a base parameter: a sum of products, or a formula over such sums. */
+/** A change to a base parameter: a sum of products, or a formula over such sums. */
 export interface Change {
   readonly names: LowRankPair['names'];
   readonly transposed: boolean;
-  /** Number of experts, stacked by rows in A and by columns in B. */
+  /** Number of experts, stacked along rows in A and columns in B. */
   readonly experts?: number;
   readonly terms: readonly Term[];
   /** A float32 formula over `terms`, for changes that are not sums of products, as in TIES. */
   readonly formula?: PlannedExpression;
-  /** The first adapter's path, for errors. */
   readonly path: string;
 }
 
@@ -56,7 +55,8 @@ export const changeOf = (
 });
 
 /**
- * Returns Σ weight · change. Joins terms of one pair, and drops terms of weight 0; undefined if none remains.
+ * Returns Σ weight · change, joining terms of the same pair and dropping weights of 0; undefined if nothing
+ * remains.
  *
  * @param parameter of the base, for errors
  * @throws SHAPE_MISMATCH, ADAPTERS_DIFFER
@@ -102,7 +102,7 @@ const shapeOf = ({ terms, experts }: Change): string => {
   return `[${[...(experts === undefined ? [] : [experts]), b.rows, a.columns].join(', ')}]`;
 };
 
-/** Checks that two changes agree in shapes, storage order and factor names. */
+/** Checks that two changes have the same shapes, storage order and factor names. */
 const checkSame = (first: Change, other: Change, parameter: string): void => {
   const pair = { first: first.path, other: other.path };
   if (shapeOf(first) !== shapeOf(other))

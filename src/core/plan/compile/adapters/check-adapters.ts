@@ -8,11 +8,11 @@ import { adapterConfigName } from '../../../models/adapters/peft-config.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 
 /**
- * Checks that adapters share a base, unless the recipe names one; are stored alike; and fit the base.
+ * Checks that adapters are stored alike, fit the base, and share it unless the recipe names one.
  *
  * @returns warnings
  * @throws ADAPTER_UNSUPPORTED (their sum is not an adapter), ADAPTERS_DIFFER, ADAPTER_INVALID,
- *   ADAPTER_MISMATCH
+ * ADAPTER_MISMATCH
  */
 export const checkAdapters = async (
   [first, ...others]: readonly Adapter[],
@@ -58,7 +58,7 @@ export const checkAdapters = async (
   return base === undefined ? [] : [first, ...others].flatMap((adapter) => checkAgainst(base, adapter));
 };
 
-/** Checks an adapter against a base; one that cannot be applied can still be merged. */
+/** Checks an adapter against a base. If it cannot be applied, it can still be merged. */
 const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
   if (base.adapted !== undefined) return [];
   try {

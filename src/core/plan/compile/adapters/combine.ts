@@ -15,7 +15,7 @@ import type { OpenedModel } from '../inputs/models.js';
 import type { AdapterModel, AddedBias, WholeTensor } from './adapter-model.js';
 import { type Change, noChange, operandOfChange, sumOfChanges } from './change.js';
 
-/** A model to merge; only the base has no `adapter`. */
+/** A model to merge; only the base lacks `adapter`. */
 export interface MergedModel extends OpenedModel {
   readonly adapter?: AdapterModel;
 }
@@ -32,7 +32,7 @@ export interface CombineOptions {
   readonly method: string;
   readonly dtype: ArithmeticDtype | undefined;
   readonly places: ReadonlyMap<string, Place>;
-  /** Supplies tensors that an adapter did not save. */
+  /** Has tensors that an adapter did not save. */
   readonly base: OpenedModel | undefined;
 }
 
@@ -94,11 +94,11 @@ const sumOfBiases = (
 
 type OfDifferences = Consensus<ModelTensor> | Sce<ModelTensor>;
 
-/** True for formulas that, applied to changes with base 0, give the merged change. */
+/** True for formulas that give the merged change when applied to changes with base 0. */
 const isOfDifferences = (expression: Expression): expression is OfDifferences =>
   expression.kind === 'consensus' || expression.kind === 'sce';
 
-/** Applies a formula to changes; a model without one becomes zeros. */
+/** Applies a formula to changes; models without a change become zeros. */
 const overChanges = (
   formula: OfDifferences,
   like: Change,
@@ -112,7 +112,7 @@ const overChanges = (
 const notInForm = (method: string, reason: string): LayerloomError =>
   new LayerloomError('NO_ADAPTER_FORM', { method, reason });
 
-/** Returns the models of a formula with the base last, as in sums; the formula has it first. */
+/** Returns a formula's models with the base last, as in sums; formulas have it first. */
 const modelsIn = (formula: OfDifferences, parameter: string, method: string): readonly Share[] => {
   const over = operandsOf<ModelTensor>(formula);
   for (const { tensor } of over)
@@ -122,7 +122,7 @@ const modelsIn = (formula: OfDifferences, parameter: string, method: string): re
   return [...others, ...(base === undefined ? [] : [base])].map((model) => ({ model, weight: 1 }));
 };
 
-/** Returns models' shares, which must add up to 1, because an adapter cannot scale its base. */
+/** Returns models' shares. They must add up to 1, because an adapter cannot scale its base. */
 const sharesOf = (expression: Expression, parameter: string, method: string): readonly Share[] => {
   const refuse = (reason: string): never => {
     throw notInForm(method, `${parameter} ${reason}`);
@@ -144,7 +144,7 @@ const sharesOf = (expression: Expression, parameter: string, method: string): re
     .map(({ source: { model }, weight }) => ({ model, weight }));
 };
 
-/** Combines tensors saved whole; a model that did not save one uses the base's. */
+/** Combines tensors that were saved whole; models without one use the base's. */
 const wholeCombiner = (models: readonly MergedModel[], { dtype, base, places }: CombineOptions) => {
   const ofBase = (parameter: string): WholeTensor | undefined => {
     const [reference, operand] = [base?.checkpoint.tensors.get(parameter), base?.operandOf(parameter)];

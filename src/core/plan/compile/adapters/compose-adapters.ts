@@ -21,18 +21,18 @@ import { combine } from './combine.js';
 
 export interface AdapterRecipe {
   readonly recipe: Recipe;
-  /** The merged models, then those that are only read, such as the base. */
+  /** The merged models, then those only read, such as the base. */
   readonly opened: readonly OpenedModel[];
-  /** The base from the recipe, or as the adapters name it, if available. */
+  /** The base in the recipe, else the one that the adapters name, if available. */
   readonly base: OpenedModel | undefined;
   readonly statistics: Statistics | undefined;
-  /** True for a nested recipe, whose adapter is not written. */
+  /** True in a nested recipe, whose adapter is not written. */
   readonly isNested: boolean;
   readonly complete: (again: CompleteRecipe | undefined) => CompleteRecipe;
 }
 
 /**
- * Merges base parameters that any adapter changes.
+ * Merges the base parameters that an adapter changes.
  *
  * @throws FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */
@@ -126,7 +126,7 @@ export const composeAdapters = async ({
   };
 };
 
-/** Refuses a whole model other than the base. */
+/** Refuses full models other than the base. */
 const refuseMixed = (opened: readonly OpenedModel[]): void => {
   const full = opened.filter(({ adapter, role }) => adapter === undefined && role !== 'base');
   if (full.length > 0)
@@ -138,7 +138,7 @@ const refuseMixed = (opened: readonly OpenedModel[]): void => {
     });
 };
 
-/** Renames base parameters as the first adapter does. */
+/** Renames base parameters as in the first adapter. */
 const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] => {
   const first = opened.find(({ adapter }) => adapter !== undefined)?.adapter;
   return opened.map((model) =>
@@ -148,7 +148,7 @@ const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] =
   );
 };
 
-/** Refuses settings of a tokenizer: an adapter keeps its base's vocabulary. */
+/** Refuses tokenizer settings: an adapter keeps its base's vocabulary. */
 const refuseTokenizers = ({
   tokenizer: { source, tokens, padToMultipleOf },
   transplant,
@@ -159,7 +159,7 @@ const refuseTokenizers = ({
     throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: 'another vocabulary is asked for' });
 };
 
-/** Returns places of adapted parameters. Without a base, assumes that their last layer is the last one. */
+/** Returns adapted parameters' places. Without a base, takes their last layer for the model's. */
 const architectureOf = (
   merged: readonly AdapterModel[],
   models: readonly OpenedModel[],
@@ -196,7 +196,7 @@ const architectureOf = (
   };
 };
 
-/** True if all merged models are adapters, including models of nested recipes. */
+/** True if all merged models are adapters, including those of nested recipes. */
 export const isOfAdapters = (recipe: Recipe, isAdapter: (model: string) => boolean): boolean =>
   [...recipe.models, ...recipe.companions].some(({ model }) =>
     typeof model === 'string' ? isAdapter(model) : isOfAdapters(valueAt(recipe.nested, model), isAdapter),

@@ -19,7 +19,7 @@ export interface PlannedFactor {
   readonly expression: PlannedExpression;
 }
 
-/** A change as one pair of factors, with the rank and alpha for the configuration. */
+/** A change as two factors, with rank and alpha for the configuration. */
 export interface Factors {
   readonly a: PlannedFactor;
   readonly b: PlannedFactor;
@@ -31,11 +31,10 @@ type SummedMatrix = FactorFormula<Operand>['terms'][number];
 
 export interface FactorOptions {
   readonly rsLora: boolean;
-  /** Dtype of both matrices. */
   readonly dtype: ArithmeticDtype | undefined;
-  /** The maximum rank of a sum; the exact one of a change by formula. */
+  /** Maximum rank of a sum; exact rank of a change by formula. */
   readonly rank: number | undefined;
-  /** True for a nested recipe, whose factors are not written, so that no rank is needed. */
+  /** True in a nested recipe, whose factors are not written and need no rank. */
   readonly isNested: boolean;
   readonly method: string;
 }
@@ -45,8 +44,8 @@ export interface FactorOptions {
  *
  * - A single adapter of weight 1 is copied byte for byte.
  * - A sum concatenates factors: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …], with scale c and c · fᵢ = weightᵢ ·
- *   scaleᵢ. If all these products are equal, every f is 1 and both keep their bits.
- * - A sum above the maximum rank, and a change by formula, are truncated (`truncated`).
+ * scaleᵢ. If these products are all equal, every f is 1 and A and B keep their bits.
+ * - Sums above the maximum rank, and changes by formula, are truncated (`truncated`).
  *
  * @param parameter of the base
  */
@@ -98,8 +97,8 @@ export const factorsOf = (
     const shape = along === 'rows' ? [ranks, columns] : [rows, ranks];
     const [only] = matrices as [Factor];
     if (isOne && first.weight === 1) return { dtype: output, shape, expression: copyOf(only, output) };
-    // In B, each rank has one column for every expert. In A, each expert has its own block of ranks, so the
-    // blocks are joined one by one.
+    // In B, each rank has a column per expert. In A, each expert has a block of ranks, so blocks are joined
+    // one by one.
     const [groups, width] = along === 'rows' && !isOne ? [experts, 1] : [1, experts];
     let at = 0;
     const parts = Array.from({ length: groups }, (_, group) => group).flatMap((group) =>
@@ -132,7 +131,7 @@ export const factorsOf = (
 };
 
 /**
- * Truncates a singular value decomposition, with output scale 1.
+ * Truncates a singular value decomposition; the output's scale is 1.
  *
  * @param terms with their scales
  * @param summed the matrix to decompose
@@ -164,7 +163,7 @@ const truncated = (
   };
 };
 
-/** Returns the dtype that all factors share, or float32. */
+/** Returns the factors' common dtype, else float32. */
 const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | undefined): FactorDtype => {
   const dtypes = terms.flatMap(({ a, b }) => [a.source.dtype, b.source.dtype]);
   const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
@@ -181,7 +180,7 @@ const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | unde
 const copyOf = ({ source }: Factor, dtype: Dtype): PlannedExpression =>
   source.dtype === dtype ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight: 1 }] };
 
-/** Places a matrix in a larger one: by rows from row `at`, or by columns from column `at`. */
+/** Places a matrix in a larger one, from row or column `at`. */
 const placed = (
   along: 'rows' | 'columns',
   { source, columns }: Factor,
@@ -191,11 +190,13 @@ const placed = (
     ? gatheredTensor(of, [[at, from, count]], source)
     : columnTensor({ columns: of, first: at, count: columns }, source);
 
-/** Returns the dtype of matrices times factors: theirs if products are exact, otherwise float32 or float64. */
+/**
+ * Returns the dtype for matrices times factors: theirs if products are exact, otherwise float32 or float64.
+ */
 const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtype => {
   const dtypes = [...new Set(matrices.map(({ source }) => source.dtype))];
   const [only, ...others] = dtypes as [Dtype];
-  // In float16, even a product with a power of two may underflow or overflow.
+  // In float16, even products with powers of two may underflow or overflow.
   const isExact = (factor: number) =>
     Math.abs(factor) === 1 || (only !== 'F16' && isPowerOfTwo(Math.abs(factor)));
   if (others.length === 0 && factors.every(isExact)) return only;
@@ -205,8 +206,9 @@ const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtyp
 const isPowerOfTwo = (value: number): boolean => 2 ** Math.round(Math.log2(value)) === value;
 
 /**
- * Returns the alpha from which PEFT computes `scale`: alpha / rank, or alpha / √rank with `rsLora`. Tries
- * neighbouring numbers, since rounding may move the last bit; if none is exact, the scale's last bit differs.
+ * Returns the alpha that gives `scale` in PEFT: alpha / rank, or alpha / √rank with `rsLora`. Tries
+ * neighbouring numbers, because rounding may change the last bit. If none is exact, the scale's last bit
+ * differs.
  */
 export const alphaFor = (scale: number, rank: number, rsLora: boolean): number => {
   const divisor = rsLora ? Math.sqrt(rank) : rank;

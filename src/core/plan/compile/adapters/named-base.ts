@@ -5,18 +5,18 @@ import { splitName, withName } from '../../../models/address/name.js';
 import { isBareAdapter, readAdapter } from '../../../models/reading/read-model.js';
 import { locateIfHere } from '../../../models/sources/locate.js';
 
-/** Returns `BASE+ADAPTER` for a bare adapter; other models unchanged. */
+/** Returns `BASE+ADAPTER` for a bare adapter; returns other models unchanged. */
 export const onBase = async (model: string, base: string): Promise<string> => {
   const address = await parseAddress(model);
   return (await isBareAdapter(address)) ? withBaseIn(address, base) : model;
 };
 
-/** Returns `BASE+ADAPTER`, with the adapter's name in front. */
+/** Returns `BASE+ADAPTER`, preceded by the adapter's name. */
 export const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): string =>
   withName(name, `${splitName(base).rest}+${printAddress(adapter)}`);
 
 /**
- * Returns the base that an adapter names, if available.
+ * Returns the base that an adapter names.
  *
  * @throws BASE_NEEDED, READ_FAILED
  */
@@ -27,7 +27,7 @@ export const baseOf = async (model: ModelAddress): Promise<string> => {
     new LayerloomError('BASE_NEEDED', { adapter: checkpoint.path, reason }, { cause });
   if (base === undefined) throw needed('does not name its base, which is needed');
   const found = await whereOf(base).catch((error: unknown) => {
-    // A base's path on the training machine may lie in an unreadable folder here.
+    // The path is from the training machine; here it may be in an unreadable folder.
     if (!isForbidden(error)) throw error;
     throw needed(`is of the base ${base}, which is needed: ${(error as Error).message}`, error);
   });

@@ -7,7 +7,7 @@ import type { Cached, PlanningSession } from './session.js';
 
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
   for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
-    // Comparing one tensor is enough: models differ in its byte range or formula.
+    // A single tensor is enough: models differ in its byte range or formula.
     const [name = ''] = checkpoint.tensors.keys();
     const source = operandOf(name);
     const twin = models
@@ -29,7 +29,7 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
   }
 };
 
-/** Refuses layers that differ, because a merge keeps only one configuration. */
+/** Refuses models with different layers, because a merge has one configuration. */
 const checkLayers = (
   { checkpoint: a, architecture: { stacks, layers } }: OpenedModel,
   { checkpoint: b }: OpenedModel,
@@ -55,10 +55,9 @@ const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] =
 /**
  * Checks every model against the first.
  *
- * @returns warnings; `omitted`: redundant tensors that some merged model lacks; `own`: tensors of a
- *   head or tower that only the first model has
- * @throws the codes of `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the
- * head
+ * @returns warnings; `omitted`: redundant tensors that a merged model lacks; `own`: tensors of a head or
+ * tower that only the first model has
+ * @throws the codes of `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the head
  */
 export const checkAll = async (
   recipe: Pick<Recipe, 'stacksLayers' | 'chatTemplate'>,
@@ -107,8 +106,8 @@ export const checkAll = async (
 };
 
 /**
- * Refuses a head that the first model shares with only some others: the merged head would lack the rest. If
- * the base has none, there are no changes of the head to add, and the first model's is kept.
+ * Refuses a head that the first model shares with only some others, because the merged head would lack the
+ * rest. But if the base has none, there are no changes to add, and the first model's head is kept.
  */
 const refuseSharedHead = (
   names: readonly string[],

@@ -15,17 +15,17 @@ import { tokenDifferences } from '../../../models/tokenizer/files/tokenizer.js';
 import { isFloating } from '../../../tensor/dtype.js';
 import { quantisedTensors } from '../quantised.js';
 
-/** A checkpoint, with the architecture that tensor names imply. */
+/** A checkpoint and the architecture that its tensor names imply. */
 export interface Model {
   readonly checkpoint: CheckpointIndex;
   readonly architecture: Architecture;
 }
 
-/** The difference in words, with the name of the model whose value the output keeps. */
+/** A difference in words, and the model whose value the output keeps. */
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
-  /** The recipe key that decides the difference, so that no warning is needed. */
+  /** The recipe key that decides it, so that no warning is needed. */
   readonly decidedBy?: 'chatTemplate';
 }
 
@@ -34,11 +34,9 @@ export const warningOf = ({ words, kept }: Difference): string =>
 
 export interface Fit {
   readonly differences: readonly Difference[];
-  /**
-   * Tensors without information that one model lacks: constant tables, and the head of tied embeddings.
-   */
+  /** Uninformative tensors that one model lacks: constant tables, the head of tied embeddings. */
   readonly redundant: readonly string[];
-  /** The first model's head or towers, if the other model is of another class on the same base. */
+  /** The first model's head or towers, if the other is of another class on the same base. */
   readonly own: readonly string[];
 }
 
@@ -50,11 +48,11 @@ export interface Tolerated {
 
 /**
  * Checks that `first` and `other` can share a base: names, family, layers, tying, tensors, shapes,
- * configuration and token ids. Reports a difference between whole models before the differences of tensors
+ * configuration, token ids. A difference between whole models is reported before the differences of tensors
  * that follow from it.
  *
  * @throws NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER, SHAPE_MISMATCH,
- *   DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
+ * DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
  */
 export const checkCompatible = async (
   first: Model,
@@ -63,7 +61,7 @@ export const checkCompatible = async (
   tokenizers = new TokenizerReader(),
 ): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
-  // If layers are stacked, bind.ts compares each combination of tensors.
+  // For stacked layers, bind.ts compares each combination of tensors.
   const names = stacks ? { redundant: [], own: [], foreign: [] } : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint, new Set(names.own));
   const differences = checkConfig(first, other, stacks);
@@ -80,10 +78,10 @@ export const checkCompatible = async (
 };
 
 /**
- * Checks all but vocabularies, which are compared afterwards.
+ * Checks everything but vocabularies.
  *
  * @throws NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH, TIED_MISMATCH,
- *   TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
+ * TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
  */
 export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
   checkArchitecture(first, other, stacks);
@@ -105,7 +103,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
       firstNaming: spelt[a.naming],
       otherNaming: spelt[b.naming],
     });
-  // The family comes first, because other differences follow from it.
+  // Family first, because other differences follow from it.
   if (familyOf(first) !== familyOf(other)) checkConfig(first, other, stacks);
   if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {
@@ -122,7 +120,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
 const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
 
 interface NameDifferences extends Pick<Fit, 'redundant' | 'own'> {
-  /** The other model's head or towers, which the output does not get. */
+  /** The other model's head or towers, which the output lacks. */
   readonly foreign: readonly string[];
 }
 
@@ -139,7 +137,7 @@ const checkNames = (first: Model, other: Model): NameDifferences => {
     for (const name of [...one.checkpoint.tensors.keys()].sort()) {
       const role = one.architecture.places.get(name)?.role;
       if (another.checkpoint.tensors.has(name)) {
-        // Heads of two tasks have one name, and nothing in common.
+        // Heads of two tasks share only their name.
         if (isOtherClass && isOfTask(canonicalName(name))) found.own.push(name);
         continue;
       }
@@ -175,7 +173,7 @@ const classesDiffer = (first: Model, other: Model): boolean => {
   return stemOfClass(a) !== undefined && stemOfClass(a) === stemOfClass(b);
 };
 
-/** True for a multimodal model and a text model of the family of its language model. */
+/** True for a multimodal model and a text model of its language model's family. */
 const towersDiffer = (first: Model, other: Model): boolean => {
   const [a, b] = [languageModelOf(first.checkpoint.config), languageModelOf(other.checkpoint.config)];
   return a.hasTowers !== b.hasTowers && a.type !== undefined && a.type === b.type;
@@ -198,7 +196,7 @@ const partDifferences = (first: Model, other: Model, { own, foreign }: NameDiffe
   ];
 };
 
-/** Refuses tensors that may be those of an unsupported quantisation, which explains missing weights. */
+/** Refuses tensors that may belong to an unsupported quantisation, which would explain missing weights. */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
   const quantised = quantisedTensors(checkpoint.tensors.keys());
   const tensor = names.find((name) => quantised.has(name));
@@ -232,7 +230,7 @@ const checkConfig = (
   const ignored = stacks ? saysByLayer : new Set(isOtherClass ? ['architectures'] : []);
   const text = languageModelOf(first.config).settings;
   const otherText = languageModelOf(other.config).settings;
-  // transformers writes a multimodal model's text settings either in `text_config` or at the top.
+  // transformers writes a multimodal model's text settings in `text_config` or at the top.
   const isNestedOnce = (text === first.config) !== (otherText === other.config);
   const compared = [
     ...(isTextBesideTowers ? [] : [configDifferences(first.config, other.config, ignored)]),

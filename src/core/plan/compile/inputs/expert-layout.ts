@@ -19,8 +19,8 @@ const fusedTensors: Cached<UnplacedTensor> = { most: 1 << 20 };
 const fusedFrames: Cached<object> = { most: 512 };
 
 /**
- * Lays experts out as wanted, or as in the first model's files. Matrices of a fused tensor are planned
- * separately, and written one after another.
+ * Lays out experts as wanted, else as in the first model's files. Matrices of a fused tensor are planned
+ * separately and written one after another.
  *
  * @throws INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an adapter
  */
@@ -50,7 +50,7 @@ export const inExpertLayout = (
   const whole = new Map(
     [...groups].flatMap(([parameter, parts]): [string, readonly (typeof parts)[number][]][] => {
       const inOrder = parts.toSorted((a, b) => (a.at?.index ?? 0) - (b.at?.index ?? 0));
-      // A set of experts stays separate if some are missing, because they are quantised.
+      // A set of experts stays separate if some are missing because they are quantised.
       return parameter !== undefined && inOrder.every(({ at }, index) => at?.index === index)
         ? [[parameter, inOrder]]
         : [];
@@ -98,7 +98,7 @@ const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
     );
 };
 
-/** Refuses to fuse experts that have scales or other tensors beside matrices. */
+/** Refuses to fuse experts that have other tensors than matrices, such as scales. */
 const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): void => {
   const part = tensors.find(({ name }) => ofOneExpert.test(name) && fusedNameOf(names, name) === undefined);
   if (part !== undefined)

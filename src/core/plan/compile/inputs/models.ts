@@ -24,25 +24,25 @@ import type { Model } from './compatible.js';
 /** A checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
   readonly role: string;
-  /** The adapter; also set for a nested recipe over bare adapters. */
+  /** The adapter, or that of a nested recipe over bare adapters. */
   readonly adapter?: AdapterModel;
-  /** Returns a byte range of an input, or the formula that computes the tensor. */
+  /** Returns an input's byte range, or the formula of the tensor. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
-  /** True if the method takes only some tensors. */
+  /** True if the method uses only some tensors. */
   readonly inPart?: boolean;
-  /** The merged vocabulary that the rows follow; absent if they follow the model's own. */
+  /** The merged vocabulary of its rows; absent for the model's own. */
   readonly vocabulary?: number;
-  /** This and later fields are for nested recipes. Changed keys of `generation_config.json`. */
+  /** For nested recipes, like all fields below: changes to `generation_config.json`. */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
-  /** The nested recipe, with the parameters it uses. */
+  /** The nested recipe with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
   /** Parameters that reproduce this model. */
   readonly complete?: CompleteRecipe;
   readonly unmatched?: readonly Unmatched[];
   readonly warnings?: readonly string[];
-  /** Changed keys of the first model's `config.json`. */
+  /** Changes to the first model's `config.json`. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
 }
 
@@ -60,7 +60,7 @@ export interface CheckpointReference {
 export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?: Adapter };
 
 /**
- * Opens models, with names that are distinct within a role, because outputs will name them.
+ * Opens models. Names in a role must be distinct, because outputs use them.
  *
  * @throws NAME_CLASH, and the codes of `openModel`
  */
@@ -73,7 +73,7 @@ export const openModels = async (
   return tellApart(opened);
 };
 
-/** Returns a checkpoint dequantised, with separate experts. */
+/** Returns a dequantised checkpoint with separate experts. */
 const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
 const openWhole = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => ({
@@ -81,7 +81,7 @@ const openWhole = async (model: ModelAddress, config?: GivenConfig): Promise<Rea
 });
 
 /**
- * Opens a whole model, or a bare adapter.
+ * Opens a model or a bare adapter.
  *
  * @throws the codes of `readModel`
  */
@@ -91,9 +91,9 @@ export const openModelOrAdapter = async (model: ModelAddress, config?: GivenConf
 };
 
 /**
- * Opens models, and reports all missing ones in one error.
+ * Opens models; a single error names all missing ones.
  *
- * @param open the default refuses bare adapters
+ * @param open default: refuses bare adapters
  * @throws the codes of `openModel`
  */
 export const openEach = async (
@@ -123,17 +123,17 @@ export const openEach = async (
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
 
-/** The program that makes each file that is no model, by role. */
+/** Programs that make files that are not models, by role. */
 const madeInPython: Readonly<Record<string, string>> = {
   gates: 'the file of the routers that `python -m layerloom_gates` makes',
   gram: 'the file of Gram matrices that `python -m layerloom.train.grams` makes',
   importance: 'the file of importances that `python -m layerloom.train.importances` makes',
 };
 
-/** True for a file that is not a model but that a merge needs. */
+/** True for a file that a merge needs and that is not a model. */
 export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
 
-/** Joins errors of missing models; if there are others, returns the first. */
+/** Joins errors of missing models; returns the first other error, if any. */
 const allMissing = (errors: readonly unknown[]): unknown => {
   const [first, ...others] = errors.filter((error) => isMissingModel(error));
   if (first === undefined) return errors[0];
@@ -153,7 +153,7 @@ const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUN
 /**
  * Adds parent folders to equal names.
  *
- * @throws NAME_CLASH if a name given as `NAME=PATH` is shared by two models of one role
+ * @throws NAME_CLASH if two models of one role have the same name from `NAME=PATH`
  */
 export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
   refuseSameNames(opened, ({ model }) => splitName(model).name !== undefined);
@@ -182,7 +182,7 @@ const refuseSameNames = (
 /**
  * Adds a hub model's commit, or parent folders (`math/final`).
  *
- * @param given the models with unprefixed names
+ * @param given models with names but without prefix
  * @throws NAME_CLASH if no folder tells two models apart
  */
 const tellApart = (
@@ -205,7 +205,7 @@ const tellApart = (
     const { checkpoint } = model;
     const { name, path } = checkpoint;
     const folder = basename(resolve(path, ...Array.from({ length: depth }, () => '..')));
-    // A model in memory has a temporary folder, whose name means nothing to the caller.
+    // A model in memory has a temporary folder, whose name would tell the caller nothing.
     const inMemory = keptPath(path) === path ? undefined : `${name}-${models.indexOf(model) + 1}`;
     const apart = nameWithCommit(checkpoint) ?? inMemory ?? `${folder}/${name}`;
     return { ...model, checkpoint: { ...checkpoint, name: apart } };
@@ -230,7 +230,7 @@ export const plannedInput = ({
   };
 };
 
-/** Adds a position in the recipe to an error, unless it has one. */
+/** Adds a position in the recipe to an error that has none. */
 export const at = (error: unknown, path: RecipePath | undefined): unknown => {
   if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
   return path === undefined ? error : error.with({ recipePath: path });

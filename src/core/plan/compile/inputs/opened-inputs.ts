@@ -13,19 +13,19 @@ import { portableText } from '../../../models/sources/found-text.js';
 import { type OpenedCheckpoint, openEach, openModelOrAdapter, settleNames } from './models.js';
 import { type Cached, PlanningSession } from './session.js';
 
-/** Distinct checkpoints of recipes, nested ones included. */
+/** Distinct checkpoints of recipes, including nested ones. */
 export interface OpenedInputs {
-  /** The checkpoints, in the order of a plan's `inputs`. */
+  /** Checkpoints in the order of a plan's `inputs`. */
   readonly checkpoints: readonly OpenedCheckpoint[];
   /**
-   * The model's index in `checkpoints`, by its spelling in a recipe.
+   * Returns the index in `checkpoints` of a model as spelled in a recipe.
    *
    * @throws RangeError if the model was not opened
    */
   indexOf(model: string): number;
-  /** Returns a spelling's text for complete recipes; each has a distinct name. */
+  /** Returns a model's text for complete recipes; each has a distinct name. */
   textOf(model: string): string;
-  /** The index of the base that an adapter's configuration names, if available. */
+  /** Index of the base named in an adapter's configuration, if available. */
   baseNamed(base: string | undefined): number | undefined;
   readonly session: PlanningSession;
 }
@@ -45,7 +45,7 @@ export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
   ]);
 
 /**
- * Opens models of recipes, nested ones too: headers and small files, no weights.
+ * Opens the models of recipes and nested recipes: headers and small files, no weights.
  *
  * @throws NAME_CLASH, and the codes of `openCheckpoint`
  */
@@ -58,7 +58,7 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
   const given = await openEach([...wanted.values()], (model) => openModelOrAdapter(model, config));
   const bases = recipes.every(namesBase) ? [] : await basesNamed(given);
   const opened = [...given, ...bases, ...(config === undefined ? [] : [asInput(config)])];
-  // Two spellings of one path count as one input.
+  // Several spellings of a path are one input.
   const isFirst = (one: OpenedCheckpoint, index: number) =>
     opened.findIndex(({ checkpoint }) => sameInput(checkpoint, one.checkpoint)) === index;
   const distinct = opened.filter(isFirst);
@@ -79,7 +79,7 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
   };
 };
 
-/** @throws INVALID_PARAMETER if recipes differ in it, since each model is opened once */
+/** @throws INVALID_PARAMETER if recipes have different ones, because each model is opened once */
 const configOf = async (recipes: readonly Recipe[]): Promise<GivenConfig | undefined> => {
   const [config, ...others] = new Set(recipes.map((recipe) => recipe.config));
   if (others.length > 0)
@@ -87,7 +87,7 @@ const configOf = async (recipes: readonly Recipe[]): Promise<GivenConfig | undef
   return await readGivenConfig(config);
 };
 
-/** Lists a given configuration with the inputs, so that records name it and notice its changes. */
+/** Lists a given configuration as an input, so that records name it and notice changes. */
 const asInput = ({ given, index: checkpoint }: GivenConfig): OpenedCheckpoint => ({
   role: 'config',
   model: given,
@@ -112,8 +112,8 @@ const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCh
 };
 
 /**
- * Records files' states before weights are read for a plan: the engine refuses the plan if a file changes
- * later.
+ * Records the states of files before weights are read for a plan. If a file changes later, the engine refuses
+ * the plan.
  *
  * @param hashOf `samples` hashes parts of each file, `bytes` the whole file
  * @throws INPUT_CHANGED, READ_FAILED
@@ -138,7 +138,7 @@ export const observeInputs = async (
 
 const subsets: Cached<OpenedInputs> = { most: 64 };
 
-/** Returns the inputs that one recipe uses, numbered from 0; cached in the session. */
+/** Returns a recipe's inputs, numbered from 0; cached in the session. */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const references = referencesOf(recipe).map(({ model, role }) => ({
     at: inputs.indexOf(String(model)),
@@ -152,7 +152,7 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
       );
   const config = recipe.config === undefined ? [] : [inputs.indexOf(recipe.config)];
   const kept = [...new Set([...wanted, ...bases, ...config])];
-  // Another recipe of a batch may use the same model in another role.
+  // In a batch, another recipe may use the model in another role.
   const roles = kept.map((index) => references.find(({ at }) => at === index)?.role);
   const { session } = inputs;
   return session.remember(subsets, [session.idOf(inputs), kept, roles], () => subsetOf(inputs, kept, roles));
@@ -180,7 +180,7 @@ const subsetOf = (
   };
 };
 
-/** Returns distinct names of spellings, because methods take two spellings of one path for two models. */
+/** Returns distinct names for spellings: methods treat two spellings of a path as two models. */
 const modelTexts = (
   checkpoints: readonly OpenedCheckpoint[],
   indexes: ReadonlyMap<string, number>,
@@ -202,7 +202,6 @@ const modelTexts = (
   );
 };
 
-/** Returns the first free name: `NAME-2`, `NAME-3`, … */
 const freeName = (name: string, taken: ReadonlySet<string>): string => {
   let count = 2;
   while (taken.has(`${name}-${count}`)) count += 1;

@@ -19,7 +19,7 @@ export interface RecipeModels {
 /**
  * Opens a recipe's models in the output's vocabulary.
  *
- * @param open opens a checkpoint, or compiles a nested recipe
+ * @param open opens a checkpoint or compiles a nested recipe
  * @throws NAME_CLASH, and the codes of `inOneVocabulary`
  */
 export const openRecipeModels = async (
@@ -70,7 +70,7 @@ export const openRecipeModels = async (
   };
 };
 
-/** @throws INVALID_PARAMETER if the model has no such stack of layers */
+/** @throws INVALID_PARAMETER if the model lacks this stack of layers */
 const inStack = (model: OpenedModel, stack: string | undefined): OpenedModel => {
   if (stack === undefined) return model;
   try {

@@ -6,14 +6,14 @@ export interface NamedModel {
   readonly recipe?: Readonly<Record<string, unknown>>;
 }
 
-/** Recipe keys of roles that take several models. */
+/** Recipe keys for roles with several models. */
 const lists: Readonly<Record<string, string>> = {
   model: 'models',
   importance: 'importances',
   gram: 'grams',
 };
 
-/** Returns models by recipe key, with nested recipes inlined. Keys of `lists` hold arrays. */
+/** Returns models by recipe key, with nested recipes inlined; keys of `lists` hold arrays. */
 export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> => {
   const named = ({ checkpoint, recipe }: NamedModel) => recipe ?? checkpoint.name;
   const found: Record<string, unknown> = {};

@@ -1,10 +1,10 @@
 import { lookAlike } from '../../../models/checkpoint/same/look-alike.js';
 import type { OpenedModel } from './models.js';
 
-/** Roles that should hold different models. `models` may include the base, as in mergekit. */
+/** Roles that should have different models. `models` may include the base, as in mergekit. */
 const apart: readonly string[] = ['task', 'language', 'expert', 'base'];
 
-/** Warns if two roles seem to hold one model: the same path, or a copy. */
+/** Warns if two roles seem to have the same model: one path, or a copy. */
 export const sameModelWarnings = async (models: readonly OpenedModel[]): Promise<string[]> => {
   const stored = models.filter(({ role, recipe }) => apart.includes(role) && recipe === undefined);
   const warnings: string[] = [];

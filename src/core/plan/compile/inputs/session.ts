@@ -3,7 +3,7 @@ import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.
 
 export interface Cached<T> {
   readonly most: number;
-  /** Never set: holds the type of results. */
+  /** Never set; only carries the type of results. */
   readonly result?: T;
 }
 
@@ -14,7 +14,7 @@ export class PlanningSession {
   #counted = 0;
   readonly #results = new Map<Cached<unknown>, Map<string, unknown>>();
 
-  /** Returns a number that is unique within the session, for cache keys. */
+  /** Returns a number for cache keys, unique within the session. */
   idOf(value: object): number {
     const id = this.#ids.get(value) ?? this.#counted++;
     this.#ids.set(value, id);
@@ -22,7 +22,7 @@ export class PlanningSession {
   }
 
   /**
-   * Makes the result unless the LRU cache has it.
+   * Returns a result from the LRU cache, or makes it.
    *
    * @param key plain data and maps; other objects by their `idOf`
    */

@@ -15,8 +15,8 @@ export interface WithSharedRows<M extends Model> {
 
 /**
  * Cuts embeddings and heads before the first id whose token differs between models: fine-tuning adds tokens
- * at the end, and an added token has no task vector. Models with equal vocabularies or unreadable tokenizers
- * are unchanged.
+ * at the end, and an added token has no task vector. Does nothing if vocabularies are equal or tokenizers
+ * unreadable.
  *
  * @param models the base, then experts
  * @throws TOKENIZER_MISMATCH if a token has different ids; READ_FAILED, CONFIG_INVALID

@@ -1,10 +1,10 @@
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 import type { MergedVocabulary } from '../../../models/tokenizer/vocabulary.js';
 
-/** Changed keys of a configuration. */
+/** Changes to a configuration. */
 export type Edits = Readonly<Record<string, unknown>>;
 
-/** The source of a tokenizer; `files` replace the checkpoint's files of equal names. */
+/** A tokenizer's source; `files` replace the checkpoint's files of the same names. */
 export interface TokenizerSource {
   readonly checkpoint: CheckpointIndex;
   readonly files: MergedVocabulary['files'];

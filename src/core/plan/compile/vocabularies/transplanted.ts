@@ -32,10 +32,10 @@ import {
 } from './vocabulary.js';
 
 /**
- * Gives embeddings and head a row for each donor token, and `config.json` the donor's ids.
+ * Gives embeddings and head a row per donor token, and `config.json` the donor's ids.
  *
  * @throws VOCABULARY_UNMERGEABLE; INVALID_PARAMETER if fewer than `k` tokens are shared; and the codes of
- *   `transplantRows` and of reading tokenizers
+ * `transplantRows` and of reading tokenizers
  */
 export const transplanted = async (
   model: OpenedModel,
@@ -166,7 +166,7 @@ const pursuit = ({
   return { kind: 'omp', k, of: (name) => donorTensor(model, donor, ofDonor, name) };
 };
 
-/** Returns the donor's tensor of the same role; for a head that the donor does not store, its embeddings. */
+/** Returns the donor's tensor of the same role; its embeddings if it does not store a head. */
 const donorTensor = (
   model: OpenedModel,
   donor: OpenedModel,

@@ -31,16 +31,16 @@ export interface InVocabulary {
   readonly isDecided: boolean;
   readonly tokenizer: TokenizerSource;
   readonly warnings: readonly string[];
-  /** Changed keys of the first model's `config.json`, after earlier edits. */
+  /** Changes to the first model's `config.json`, after earlier ones. */
   readonly configEdits: (edits: Edits) => Edits;
-  /** Changed keys of the first model's `generation_config.json`. */
+  /** Changes to the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
 }
 
 const vocabularies: Cached<Promise<MergedVocabulary | undefined>> = { most: 256 };
 
 /**
- * Gives every model the output's rows and ids in `config.json`.
+ * Gives every model the output's rows, and the ids for `config.json`.
  *
  * @param models the merged models, then companions
  * @throws VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
@@ -52,7 +52,7 @@ export const inOneVocabulary = async (
 ): Promise<InVocabulary> => {
   const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
   const [first] = found;
-  // Merging rows by number needs equally many rows in all models.
+  // Merging rows by number needs the same number of rows in all models.
   const isOneSize = found.every((one) => one?.rows === first?.rows);
   const request: TokenizerRequest =
     asked.source === 'rows' && !isOneSize && !stacksLayers ? { ...asked, source: 'auto' } : asked;
@@ -80,7 +80,7 @@ export const inOneVocabulary = async (
     request.padToMultipleOf === undefined
   )
     return unchanged(false);
-  // As in mergekit, tokens are not compared if layers are stacked with `rows`.
+  // Like mergekit, does not compare tokens if layers are stacked with `rows`.
   if (request.source === 'rows' && stacksLayers) return unchanged(true);
   const written = models.find(({ tokenizer }) => (tokenizer?.files.length ?? 0) > 0);
   if (written !== undefined) throw ofRecipe(written);
@@ -117,7 +117,7 @@ export const inOneVocabulary = async (
   };
 };
 
-/** Edits of special token ids, for both configuration files. */
+/** Returns the donor's special token ids for both configuration files. */
 const donatedIds = async (
   { checkpoint }: OpenedModel,
   move: TokenMove,
@@ -127,7 +127,7 @@ const donatedIds = async (
   return { donated, generated: { ...donated, ...idsOfUses(movedIds(inGeneration, move)) } };
 };
 
-/** @throws VOCABULARY_UNMERGEABLE if tokens are not rows */
+/** @throws VOCABULARY_UNMERGEABLE if a tensor's rows are not tokens */
 export const refuseUnmovable = (
   model: string,
   { unmovable: [tensor], rows }: VocabularyTensors,
@@ -149,7 +149,7 @@ export const withoutToken = (name: string, config: Edits, edits: Edits): string[
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/** Returns whose tokenizer files are used: the donor's, or those of the first model with as many rows. */
+/** Returns whose tokenizer files are used: the donor's, or the first model's with as many rows. */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,
@@ -248,7 +248,7 @@ const withVocabulary = (
 };
 
 /**
- * Returns a stored tensor with the rows of its model's own vocabulary.
+ * Returns a stored tensor with its model's own rows.
  *
  * @throws VOCABULARY_UNMERGEABLE for a computed tensor
  */

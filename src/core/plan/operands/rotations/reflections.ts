@@ -8,8 +8,8 @@ const dot = (a: Float64Array, b: Float64Array): number => {
 };
 
 /**
- * Returns unit vectors [vector][input]: the columns of a stored matrix [input, vector], normalised. With
- * `orthogonal`, by the modified Gram-Schmidt process.
+ * Returns unit vectors [vector][input]: the normalised columns of a stored matrix [input, vector]. With
+ * `orthogonal`, by modified Gram-Schmidt.
  */
 export const reflectionsOf = (
   stored: Float64Array,

@@ -4,7 +4,7 @@ import type { BlockMultiplier } from '../../../models/adapters/kinds/multiplied.
 
 type How = Omit<BlockMultiplier<unknown>, 'source' | 'by' | 'butterfly'>;
 
-/** Returns transposed rotations [block][size, size]; the stored matrices are skew-symmetric. */
+/** Returns transposed rotations [block][size, size] from skew-symmetric matrices. */
 export const rotationsOf = (
   stored: Float64Array,
   { size, blocks, skew, terms, limit }: How,
@@ -59,7 +59,9 @@ const product = (a: Float64Array, b: Float64Array, size: number): Float64Array =
   return sums;
 };
 
-/** Returns I + 2Q + 2Q² + … + 2Qᵗ⁻² + Qᵗ⁻¹, t = `terms`. As in PEFT, t = 3 counts as 4; t = 2: I + 2Q. */
+/**
+ * Returns I + 2Q + 2Q² + … + 2Qᵗ⁻² + Qᵗ⁻¹ for t = `terms`. As in PEFT, t = 3 counts as 4; t = 2 gives I + 2Q.
+ */
 const series = (q: Float64Array, size: number, terms: number): Float64Array => {
   const sum = new Float64Array(size * size);
   for (let row = 0; row < size; row += 1) sum[row * size + row] = 1;
@@ -79,8 +81,8 @@ const series = (q: Float64Array, size: number, terms: number): Float64Array => {
 };
 
 /**
- * Solves X · (I + Q) = I − Q by elimination with partial pivoting. The solution is also that of (I + Q) · X =
- * I − Q, because both matrices commute.
+ * Solves X · (I + Q) = I − Q by elimination with partial pivoting. X also solves (I + Q) · X = I − Q, because
+ * both matrices commute.
  */
 const cayley = (q: Float64Array, size: number, to: Pick<Lowering, 'tensor'>): Float64Array => {
   const [left, right] = [q.slice(), q.map((number) => -number)];
