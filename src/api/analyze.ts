@@ -18,6 +18,7 @@ import { readVectors } from '../core/measure/analysis/vectors-file.js';
 import { paperCounts } from '../core/methods/framework/counts.js';
 import { bringModels } from '../core/models/sources/bring-models.js';
 import type { Rows } from '../core/tensor/rows.js';
+import { absoluteModel } from '../study/experiment/file/blocks/models.js';
 import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
 
 /** The experts of `analyze`, and what is measured. */
@@ -141,6 +142,11 @@ export const analyze = async (
       thresholds: thresholdsOf(thresholds, found.experts),
       roles: rolesIn(names),
       topShare: parameters.topShare,
+      swaps: {
+        stack,
+        config: config === undefined ? undefined : await absoluteModel(process.cwd(), config),
+        allowNonFinite: parameters.allowNonFinite,
+      },
     },
     options.out,
   );

@@ -2,6 +2,7 @@ import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import { recipeYaml } from '../core/methods/recipe/document/recipe-yaml.js';
 import type { RecipeInput } from '../core/methods/recipes.js';
 import { exportDialects } from '../core/plan/export/export-dialects.js';
+import { checkFolders } from '../core/plan/export/mergekit-folders.js';
 import { mergekitRecipe } from '../core/plan/export/mergekit-recipe.js';
 import { recipeFrom } from '../core/plan/export/own-recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
@@ -43,5 +44,6 @@ export const exportRecipe = async (
     throw invalidParameter('dialect', dialect, exportDialects.join(', '));
   const plan = await planMerge(input, options);
   const { recipe, notes } = mergekitRecipe(plan, recipeFrom(plan, folder));
+  await checkFolders(plan.inputs);
   return { text: `${notes.map((note) => `# ${note}\n`).join('')}${recipeYaml(recipe)}\n`, notes };
 };

@@ -10,6 +10,7 @@ import { meanMavOf } from '../core/methods/framework/declaration/parameters.js';
 import type { Side } from '../core/methods/framework/part-names.js';
 import { bringModels } from '../core/models/sources/bring-models.js';
 import type { ExperimentInput } from '../study/experiment/file/blocks/experiment-block.js';
+import { absoluteModel } from '../study/experiment/file/blocks/models.js';
 import { isExpertName } from '../study/experiment/file/blocks/names.js';
 import { swapCommand } from '../study/pages/analysis/proposed-swaps.js';
 
@@ -25,6 +26,8 @@ export interface SuggestParameters {
   budget?: number | undefined;
   /** Stack of layers, if the model has several, as for `analyze`. Default: the only stack. */
   stack?: string | undefined;
+  /** A directory with `config.json` and tokenizer, or that file, for models that have none. */
+  config?: string | undefined;
   /** Exclude rows with NaN or infinity instead of throwing NON_FINITE. Default: false. */
   allowNonFinite?: boolean | undefined;
 }
@@ -56,7 +59,7 @@ export interface Suggestion extends SuggestedLayers, Readonly<Record<Side, Sugge
  *   incompatibility
  */
 export const suggest = async (
-  { base, task, language, budget = 9, stack, allowNonFinite }: SuggestParameters,
+  { base, task, language, budget = 9, stack, config, allowNonFinite }: SuggestParameters,
   options: ReduceOptions = {},
 ): Promise<Suggestion> => {
   for (const [name, model] of Object.entries({ base, task, language }))
@@ -70,9 +73,10 @@ export const suggest = async (
     'input',
     {
       ...options,
-      ...{ stack, allowNonFinite, inLayers: true, checkBase: true },
+      ...{ stack, config, allowNonFinite, inLayers: true, checkBase: true },
     },
   );
+  const given = config === undefined ? {} : { config: await absoluteModel(process.cwd(), config) };
   const [ofTask, ofLanguage] = [itemAt(experts, 0), itemAt(experts, 1)];
   if (ofTask.layers < 2) throw invalidParameter('task', task, 'a model of at least 2 layers');
   const soups = budget < 3 ? [] : [{ name: 'soup', method: 'soup' as const }];
@@ -93,7 +97,7 @@ export const suggest = async (
     task: { name: ofTask.name, meanMav: meanMavOf(Object.values(ofTask.tensors)) },
     language: { name: ofLanguage.name, meanMav: meanMavOf(Object.values(ofLanguage.tensors)) },
     layers: ofTask.layers,
-    command: swapCommand(ofTask, ofLanguage, { ...suggested, stack, allowNonFinite }),
+    command: swapCommand(ofTask, ofLanguage, { ...suggested, ...given, stack, allowNonFinite }),
     experiment: {
       base: ofTask.base.path,
       ...(allowNonFinite === true ? { allowNonFinite } : {}),
@@ -104,9 +108,10 @@ export const suggest = async (
           name: 'swap',
           method: 'layer_swap',
           ...(stack === undefined ? {} : { stack }),
+          ...given,
           layers: suggested.swaps.map(({ bottom, top }) => [bottom, top] as [number, number]),
         },
-        ...soups,
+        ...soups.map((soup) => ({ ...soup, ...given })),
       ],
     },
     bytesRead,

@@ -165,7 +165,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'the swap that an analysis proposes is the one that it says, of an adapter too',
-    calls: ['study/pages/analysis/proposed-swaps.ts: swap --task … --lang … … … … …'],
+    calls: ['study/pages/analysis/proposed-swaps.ts: swap --task … --lang … … … … … …'],
     run: async () => {
       const { directory, ok, read } = session('proposed');
       const task = writeAdapter(join(directory, 'my lora'), lora());
@@ -227,6 +227,30 @@ const scenarios: readonly Scenario[] = [
       const text = await said('layerloom push ./wrapped org/name --dry-run');
       await ok(printedIn(text, 'relayout', { DIR: './plain' }));
       await ok('layerloom push ./plain org/name --dry-run');
+    },
+  },
+  {
+    title: 'a model that mergekit cannot read is written plainly before its recipe is exported',
+    calls: [
+      'core/plan/export/mergekit-folders.ts: relayout … --config BASE -o DIR',
+      'core/plan/export/mergekit-folders.ts: relayout … -o DIR',
+    ],
+    run: async () => {
+      const { directory, ok, said, write } = session('exported');
+      const recipeOf = (model: string) => `method: soup\nmodels: [${model}, ./math-2]\nconfig: ./base\n`;
+      rmSync(join(directory, 'math-1/config.json'));
+      write('lacking.yaml', recipeOf('./math-1'));
+      await ok(
+        printedIn(await said('layerloom recipe export lacking.yaml'), 'relayout', {
+          BASE: './base',
+          DIR: './plain',
+        }),
+      );
+      await ok('layerloom relayout ./math-3 --layout size -o ./one');
+      write('file.yaml', recipeOf('./one/model.safetensors'));
+      await ok(printedIn(await said('layerloom recipe export file.yaml'), 'relayout', { DIR: './whole' }));
+      write('plain.yaml', 'method: soup\nmodels: [./plain, ./whole]\n');
+      expect(await ok('layerloom recipe export plain.yaml')).toContain('merge_method: linear');
     },
   },
   {

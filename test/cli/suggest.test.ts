@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { suggest } from '../../src/index.js';
@@ -30,6 +30,33 @@ describe('layerloom suggest', () => {
     expect(await type(next)).toMatchObject({ status: 0 });
     const record = readFileSync(join(directory, 'study/suggested/experiment.json'), 'utf8');
     expect((JSON.parse(record) as { merges: readonly unknown[] }).merges).toHaveLength(3);
+  });
+
+  it('prints and writes the configuration of models without one', { timeout: 120_000 }, async () => {
+    const { directory, type } = session('config');
+    const text = readFileSync(join(directory, 'math-1/config.json'));
+    mkdirSync(join(directory, 'configs'));
+    writeFileSync(join(directory, 'configs/config.json'), text);
+    for (const name of ['llama-3.1-8b', 'math-1', 'swh-1']) rmSync(join(directory, name, 'config.json'));
+    const found = await type(
+      `layerloom suggest ${models} --config configs --budget 3 -o study/suggested.yaml`,
+    );
+    const analyzed = await type(
+      `layerloom analyze ${models.replace('--base', '--config configs --base')} -o analysis --json`,
+    );
+    const { proposals } = JSON.parse(analyzed.stdout) as { proposals: readonly { command: string }[] };
+    const swaps = [/^layerloom swap .*$/m.exec(found.stdout)?.[0], proposals[0]?.command];
+    for (const swap of swaps) {
+      expect(await type(`${swap} --force`)).toMatchObject({ status: 0 });
+      const out = join(directory, 'merged-math-1-swh-1');
+      expect(JSON.parse(readFileSync(join(out, 'config.json'), 'utf8'))).toMatchObject(JSON.parse(`${text}`));
+      const { inputs } = JSON.parse(readFileSync(join(out, 'layerloom.json'), 'utf8'));
+      expect(inputs).toContainEqual(
+        expect.objectContaining({ role: 'config', path: join(directory, 'configs') }),
+      );
+    }
+    const next = /^Next: (.*)$/m.exec(found.stderr)?.[1] ?? '';
+    expect(await type(next)).toMatchObject({ status: 0 });
   });
 
   it('prints what the function returns', { timeout: 60_000 }, async () => {

@@ -1,7 +1,7 @@
 import { command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { download, modelWords, stack, threads } from '../options/common.js';
+import { config, download, modelWords, stack, threads } from '../options/common.js';
 import { toNumber } from '../options/parse.js';
 
 export const suggest = command({
@@ -14,6 +14,7 @@ export const suggest = command({
     language: option('--lang <model>', 'the language expert', { required: true }),
     budget: option('--budget <n>', 'number of merges that you can score', { parse: toNumber, default: '9' }),
     stack,
+    config,
     allowNonFinite: option(
       '--allow-non-finite',
       'leave out rows with a NaN or an infinity, instead of refusing them',

@@ -24,7 +24,15 @@ const said: Readonly<Record<Concern, (proposal: Proposal, layers: number) => str
 const addressOf = ({ name, expert: { path } }: MavVectors): string =>
   basename(path) === name ? path : `${name}=${path}`;
 
-/** Returns the command for a swap without transitions. */
+/** Settings of an analysis that its swaps need too. */
+export interface SwapSettings {
+  readonly stack?: string | undefined;
+  /** An absolute path, or `org/name`. */
+  readonly config?: string | undefined;
+  readonly allowNonFinite?: boolean | undefined;
+}
+
+/** Returns the command of a swap without transitions, as typed. */
 export const swapCommand = (
   task: MavVectors,
   language: MavVectors,
@@ -32,13 +40,9 @@ export const swapCommand = (
     bottom,
     top,
     stack,
+    config,
     allowNonFinite = false,
-  }: {
-    readonly bottom: number;
-    readonly top: number;
-    readonly stack?: string | undefined;
-    readonly allowNonFinite?: boolean | undefined;
-  },
+  }: { readonly bottom: number; readonly top: number } & SwapSettings,
 ): string =>
   layerloomCommand(
     'swap',
@@ -48,17 +52,23 @@ export const swapCommand = (
     argument(addressOf(language)),
     ...(['--bottom', `${bottom}`, '--top', `${top}`] as const),
     ...(stack === undefined ? [] : (['--stack', argument(stack)] as const)),
+    ...(config === undefined ? [] : (['--config', argument(config)] as const)),
     ...(allowNonFinite ? (['--allow-non-finite'] as const) : []),
     ...(['-o', `merged-${fileName(task.name)}-${fileName(language.name)}`] as const),
   );
 
-export const proposedSwaps = (experts: readonly MavVectors[], roles: ExpertRoles): ProposedSwap[] => {
+/** Returns the proposed swaps; empty if experts have no roles. */
+export const proposedSwaps = (
+  experts: readonly MavVectors[],
+  roles: ExpertRoles,
+  settings: SwapSettings = {},
+): ProposedSwap[] => {
   const byName = new Map(experts.map((mav) => [mav.name, mav]));
   return proposalsOf(experts, roles).map((proposal) => {
     const [task, language] = [valueAt(byName, proposal.task), valueAt(byName, proposal.language)];
     return {
       ...proposal,
-      command: swapCommand(task, language, proposal),
+      command: swapCommand(task, language, { ...proposal, ...settings }),
       warnings: proposal.concerns.map((concern) => said[concern](proposal, task.layers)),
     };
   });

@@ -34,7 +34,7 @@ import { analysisOf, stopsPerDecade } from './analysis-data.js';
 import { writeAnalysisPage } from './analysis-page.js';
 import { pageName, recordOf, removeFormerAnalysis } from './analysis-record.js';
 import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
-import { type ProposedSwap, proposedSwaps } from './proposed-swaps.js';
+import { type ProposedSwap, proposedSwaps, type SwapSettings } from './proposed-swaps.js';
 import { encodeTopOverlaps } from './top-overlap-table.js';
 
 export interface WrittenAnalysis {
@@ -79,6 +79,7 @@ export const writeAnalysis = async (
     published,
     roles,
     topShare,
+    swaps,
   }: {
     thresholds: readonly number[];
     bottom: number;
@@ -86,6 +87,7 @@ export const writeAnalysis = async (
     published: readonly PublishedTable[];
     roles: ExpertRoles;
     topShare: number | undefined;
+    swaps: SwapSettings;
   },
   out: string,
 ): Promise<WrittenAnalysis> => {
@@ -131,7 +133,7 @@ export const writeAnalysis = async (
     files.set(topOverlapsName, [`${JSON.stringify(topOverlaps, null, 2)}\n`]);
     files.set('top-overlap.csv', [encodeTopOverlaps(topOverlaps)]);
   }
-  const proposals = proposedSwaps(vectors, roles);
+  const proposals = proposedSwaps(vectors, roles, swaps);
   if (proposals.length > 0) files.set(proposalsName, [`${JSON.stringify(proposals, null, 2)}\n`]);
   const page = analysisOf(vectors, overlaps, {
     bottom,
