@@ -90,3 +90,43 @@ export const drawSteps = (title, subtitle, series) => {
 </svg>
 `;
 };
+
+/** Seconds of one job by two tools. @typedef {{ label: string, own: number, other: number }} Pair */
+
+/**
+ * Draws two horizontal bars for each job on a logarithmic scale, and a line at the time of a copy.
+ *
+ * @param {string} title
+ * @param {string} subtitle
+ * @param {Pair[]} pairs
+ * @param {[own: string, other: string]} names
+ * @param {number} copy seconds
+ */
+export const drawPairs = (title, subtitle, pairs, names, copy) => {
+  const [left, right, row, top, width] = [150, 150, 34, 96, 860];
+  const least = Math.min(copy, ...pairs.map(({ own, other }) => Math.min(own, other))) / 2;
+  const most = Math.max(...pairs.map(({ own, other }) => Math.max(own, other)));
+  const x = (/** @type {number} */ seconds) =>
+    left + (Math.log(seconds / least) / Math.log(most / least)) * (width - left - right);
+  const height = top + pairs.length * row + 34;
+  const bar = (/** @type {number} */ y, /** @type {number} */ seconds, /** @type {string} */ fill) => `
+  <rect x="${left}" y="${y}" width="${(x(seconds) - left).toFixed(1)}" height="12" fill="${fill}"/>`;
+  const said = (/** @type {number} */ seconds) => `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const [ours, theirs] = ['#1b6ca8', '#b8c4ce'];
+  const rows = pairs.map(({ label, own, other }, index) => {
+    const y = top + index * row;
+    return `
+  <text x="${left - 10}" y="${y + 17}" text-anchor="end">${escapeText(label)}</text>${bar(y, own, ours)}${bar(y + 13, other, theirs)}
+  <text x="${(x(Math.max(own, other)) + 8).toFixed(1)}" y="${y + 17}"><tspan font-weight="600">${said(own)}</tspan> <tspan fill="#555">${said(other)}, ${(other / own).toFixed(0)} ×</tspan></text>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="13" fill="#222" role="img" aria-label="${escapeText(title)}">
+  <rect width="100%" height="100%" fill="#fff"/>
+  <text x="20" y="28" font-size="17" font-weight="600">${escapeText(title)}</text>
+  <text x="20" y="50" fill="#555">${escapeText(subtitle)}</text>
+  <rect x="20" y="64" width="12" height="12" fill="${ours}"/><text x="38" y="75">${escapeText(names[0])}</text>
+  <rect x="120" y="64" width="12" height="12" fill="${theirs}"/><text x="138" y="75">${escapeText(names[1])}</text>${rows.join('')}
+  <path d="M${x(copy).toFixed(1)} ${top - 8} V${height - 26}" stroke="#222" stroke-dasharray="3 3"/>
+  <text x="${x(copy).toFixed(1)}" y="${height - 10}" text-anchor="middle" fill="#555">cp -r</text>
+</svg>
+`;
+};
