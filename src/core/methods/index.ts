@@ -68,7 +68,7 @@ const builtIn = {
 
 export const isBuiltIn = (name: string): name is keyof typeof builtIn => Object.hasOwn(builtIn, name);
 
-/** Built-in methods are loaded when they are read, because a command needs few of them. */
+/** Loads built-in methods when they are read, because a command needs few of them. */
 class Methods extends Map<string, Method<never>> {
   constructor() {
     super();

@@ -30,9 +30,9 @@ import type { taskArithmetic } from './vectors/task-arithmetic.js';
 import type { ties } from './vectors/ties.js';
 import type { TsvMParameters } from './vectors/tsv-m.js';
 
-// Extends an interface declared elsewhere, because parameters contain models, and models may be recipes.
+// Extends an interface declared elsewhere: parameters contain models, and models may be recipes.
 declare module './framework/declaration/recipe-input.js' {
-  // Compilation fails unless this table and methods/index.ts have equal names.
+  // Compiles only if this table and methods/index.ts have the same names.
   interface RecipesByMethod {
     layer_swap: LayerSwapParameters | SwapOfParts;
     soup: SoupParameters;

@@ -19,17 +19,16 @@ import {
 } from '../framework/files-of-models.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `fisher`. */
 export interface FisherParameters {
-  /** Two or more models to average. The first gives names, dtypes and side files. */
+  /** Two or more models; the first gives names, dtypes and side files. */
   models: readonly ModelInput[];
-  /** A file for each model by `python -m layerloom.train.importances`: diagonals of Fisher information. */
+  /** A file per model by `python -m layerloom.train.importances`: diagonals of Fisher information. */
   importances: readonly string[];
-  /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
+  /** A weight per model, 0 or more, divided by their sum; default: all 1. */
   weights?: readonly number[] | undefined;
-  /** The models' common base: checked against the models and named in the card, but not merged. */
+  /** The models' common base; checked and named in the card, not merged. */
   base?: ModelInput | undefined;
-  /** Added to each importance, so that elements without importance get the plain average. Default 1e-6. */
+  /** Added to each importance, so that elements without any get the plain average. Default 1e-6. */
   eps?: number | undefined;
 }
 
@@ -83,7 +82,7 @@ export const fisher: Method<Parameters> = {
       kind: 'linear',
       terms: terms.map(({ source, weight }) => ({ source, weight })),
     };
-    // A single model equals its mean; weighting by importance would only add rounding.
+    // A single model is its own mean; weighting would only add rounding.
     const weighted: Expression = terms.length === 1 ? plain : { kind: 'fisher', terms, eps };
     const floating = [...tensors].filter(([, { dtype }]) => isFloating(dtype)).map(([name]) => name);
     return {

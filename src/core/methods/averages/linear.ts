@@ -31,7 +31,7 @@ export const linear: TensorMethod<'ignored', LinearParameters, 'weight'> = tenso
         `weights whose sum is not 0, since they are normalised (${tensor})`,
       );
     const divisor = normalize ? total : 1;
-    // A model of weight 0 gets no term: it is not read, and 0 times infinity would be NaN.
+    // A model of weight 0 is not read; 0 times infinity would be NaN.
     const terms = models
       .map((source, index) => ({ source, weight: itemAt(given, index) / divisor }))
       .filter(({ weight }) => weight !== 0);

@@ -11,7 +11,7 @@ export interface ModelStockParameters {
 
 /**
  * Model Stock (Jang et al. 2024): t·average + (1−t)·base with t = N·c / (1 + (N−1)·c). Here c is the mean
- * cosine between pairs of task vectors, of the tensor or, with `filter_wise`, of each row.
+ * cosine between pairs of task vectors: of the tensor, or of each row with `filter_wise`.
  */
 export const modelStock: TensorMethod<'required', ModelStockParameters> = tensorMethod({
   name: 'model_stock',

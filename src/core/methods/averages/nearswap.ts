@@ -5,7 +5,7 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 /** Parameters of `nearswap` besides its models. */
 export interface NearswapParameters {
-  /** Elements that differ by at most t become the model's; others move by t towards it. Required. */
+  /** Elements that differ by at most t become the model's; others move by t towards it. */
   t: SettingInput<number>;
 }
 

@@ -5,13 +5,11 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 /** Parameters of `nuslerp` besides its models. */
 export interface NuslerpParameters {
-  /**
-   * Weight of a model; required. t is the second weight divided by the sum of both, or 0.5 if the sum is 0.
-   */
+  /** Weight of a model. t is the second weight divided by the sum of both, or 0.5 if the sum is 0. */
   weight?: SettingInput<number> | undefined;
-  /** Interpolate the whole tensor, not each row. Default true. */
+  /** Interpolate the tensor as a whole, not by rows. Default true. */
   nuslerpFlatten?: SettingInput<boolean> | undefined;
-  /** With `nuslerpFlatten: false`: true takes rows along dimension 0, not the last. Default false. */
+  /** With `nuslerpFlatten: false`: take rows along dimension 0, not the last. Default false. */
   nuslerpRowWise?: SettingInput<boolean> | undefined;
 }
 

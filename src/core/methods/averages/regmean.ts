@@ -20,26 +20,25 @@ import {
 } from '../framework/files-of-models.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `regmean`. */
 export interface RegmeanParameters {
-  /** Two or more models to merge. The first gives names, dtypes and side files. */
+  /** Two or more models; the first gives names, dtypes and side files. */
   models: readonly ModelInput[];
-  /** A file for each model by `python -m layerloom.train.grams`: Gram matrices of linear layers' inputs. */
+  /** A file per model by `python -m layerloom.train.grams`: Gram matrices of linear layers' inputs. */
   grams: readonly string[];
-  /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
+  /** A weight per model, 0 or more, divided by their sum; default: all 1. */
   weights?: readonly number[] | undefined;
-  /** The models' common base: checked against the models and named in the card, but not merged. */
+  /** The models' common base; checked and named in the card, not merged. */
   base?: ModelInput | undefined;
   /** Factor of off-diagonal elements, 0 to 1. Default 0.9. */
   scaling?: number | undefined;
   /**
    * Added to the diagonal of the summed Gram matrices, as a share of its mean, 0 to 1e6. Default 0. Pulls
-   * towards the plain average, which inputs that are 0 in all rows get.
+   * towards the plain average, which inputs get that are 0 in all rows.
    */
   ridge?: number | undefined;
 }
 
-/** A larger ridge leaves only the average and makes the sum overflow. */
+/** With a larger ridge only the average remains, and the sum overflows. */
 const mostRidge = 1e6;
 
 const share = 'a number from 0 to 1';
@@ -72,8 +71,8 @@ const schema = schemaOf<RegmeanParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * RegMean (Jin et al. 2023): merged linear layers minimise the summed squared distance to the outputs of the
- * models' layers, on the models' inputs. Other tensors are averaged.
+ * RegMean (Jin et al. 2023): merged linear layers minimise the summed squared distance between their outputs
+ * and those of the models' layers, on the models' inputs. Other tensors are averaged.
  */
 export const regmean: Method<Parameters> = {
   name: 'regmean',

@@ -30,25 +30,25 @@ import type { Expression } from '../operations/expression.js';
 /** Parameters of `soup` (paper §5). */
 export interface SoupParameters {
   /**
-   * Models to average; the first gives names, dtypes and side files. With a `schedule`: a run's checkpoints,
+   * Models to average; the first gives names, dtypes and side files. With `schedule`: a run's checkpoints,
    * oldest first, or the run's folder.
    */
   models: readonly ModelInput[];
   /** Checked and named in the card, not merged. Required for `weights: 'magnitude'`. */
   base?: ModelInput | undefined;
-  /** A weight for each model, divided by their sum; or `magnitude`: 1 / mean MAV. Default: all 1. */
+  /** A weight per model, divided by their sum; or `magnitude`: 1 / mean MAV. Default: all 1. */
   weights?: readonly number[] | 'magnitude' | undefined;
   /**
    * Replaces `weights`: `uniform`, `ema` (moving average) or `wsm` (learning-rate decay, arXiv 2507.17634).
    */
   schedule?: Schedule | undefined;
-  /** For `wsm`: the decay's shape, `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
+  /** For `wsm`: the decay's shape, `linear` (uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
   decay?: Decay | undefined;
-  /** For `ema`: the share of each newer checkpoint in the average, between 0 and 1. Default 0.2. */
+  /** For `ema`: each newer checkpoint's share in the average, between 0 and 1. Default 0.2. */
   alpha?: number | undefined;
-  /** For a run: how many of its last checkpoints to average. Default: all. */
+  /** How many of a run's last checkpoints to average. Default: all. */
   window?: number | undefined;
-  /** For a run: the step N of the last checkpoint to average. Default: the run's last. */
+  /** The step of a run's last checkpoint to average. Default: the run's last. */
   until?: number | undefined;
 }
 
@@ -103,7 +103,7 @@ const usedSettings = ({ decay, alpha }: Parameters): ScheduleSettings => ({
   alpha: alpha ?? defaultSettings.alpha,
 });
 
-/** A schedule's weights and setting, as results record them. */
+/** Returns a schedule's weights and setting, as recorded in results. */
 const resolvedSchedule = (schedule: Schedule, used: readonly number[], settings: ScheduleSettings) => {
   const setting = settingOf(schedule);
   return {

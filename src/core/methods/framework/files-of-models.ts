@@ -6,11 +6,11 @@ import { normalise, weightsSchema } from './declaration/parameters.js';
 import type { ModelInput } from './declaration/recipe-input.js';
 import { invalidSetting } from './declaration/settings.js';
 
-/** A file of tensors for each model, such as importances. */
+/** A file of tensors per model, such as importances. */
 export interface FilesOfModels {
   readonly key: string;
   readonly role: string;
-  /** The content in messages, such as `importances`. */
+  /** A name for messages, such as `importances`. */
   readonly what: string;
   readonly program: string;
 }
@@ -59,10 +59,7 @@ export interface ModelWithFile {
   readonly name: string;
 }
 
-/**
- * Returns models with weights above 0, normalised, and their files. Neither other models nor their files are
- * read.
- */
+/** Returns models with weights above 0, normalised, and their files. Other models and files are not read. */
 export const modelsWithFiles = (
   { key }: FilesOfModels,
   files: readonly string[],
@@ -81,7 +78,7 @@ export const modelsWithFiles = (
     .filter(({ weight }) => weight > 0);
 
 /**
- * True if the files have the tensor; false if none has it.
+ * True if all files have the tensor, false if none has.
  *
  * @throws INVALID_PARAMETER if only some files have it, or its dtype is an integer
  */
@@ -107,7 +104,7 @@ export const haveTensor = (
   return true;
 };
 
-/** @throws INVALID_PARAMETER if no file contains any of `tensors` */
+/** @throws INVALID_PARAMETER if no file has any of `tensors` */
 export const inNoFile = (
   { what }: FilesOfModels,
   models: readonly ModelWithFile[],

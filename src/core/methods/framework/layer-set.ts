@@ -10,7 +10,7 @@ const expected = `layers as numbers and ranges, such as 0-4,30,31, each named on
 
 const numberSchema = z.int({ error: expected }).nonnegative({ error: expected });
 
-/** Parses `7` or `0-4`; also accepts an en dash. */
+/** Parses `7` or `0-4`; accepts an en dash too. */
 const rangeOf = (text: string): readonly number[] | undefined => {
   const groups = /^\s*(?<first>\d{1,5})(\s*[-–]\s*(?<last>\d{1,5}))?\s*$/.exec(text)?.groups;
   if (groups === undefined) return undefined;
@@ -20,7 +20,7 @@ const rangeOf = (text: string): readonly number[] | undefined => {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 };
 
-/** Returns layers in ascending order; undefined for malformed or repeated ones. */
+/** Returns layers in ascending order; undefined if malformed or repeated. */
 export const parseLayers = (set: LayerSet): readonly number[] | undefined => {
   const entries = (typeof set === 'object' ? set : [set]).flatMap((entry) => String(entry).split(','));
   const found: number[] = [];

@@ -1,4 +1,4 @@
-/** True if a name matches a pattern, where `*` stands for any text, dots and slashes included. */
+/** True if a name matches a pattern; `*` stands for any text, including dots and slashes. */
 export const matches = (name: string, pattern: string): boolean => {
   const [first = '', ...rest] = pattern.split('*');
   if (rest.length === 0) return name === pattern;

@@ -18,7 +18,7 @@ export interface Expert {
   readonly noiseScale: number;
 }
 
-/** Models in order: base, experts, shared experts, and the file of routers if given. */
+/** Models in order: base, experts, shared experts, and the routers' file if given. */
 export interface MixtureRequest {
   readonly experts: readonly Expert[];
   readonly shared: readonly Expert[];
@@ -188,7 +188,7 @@ const checkRouter = ({ tensors }: ModelView, name: string, shape: Shape, file: u
   );
 };
 
-/** Checks that each layer has an MLP of three matrices without biases, and the base's activation. */
+/** Checks that each layer has an MLP of three matrices without biases, with the base's activation. */
 const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base: ModelView): void => {
   const wanted = new Set(
     Array.from({ length: base.layers }, (_, layer) =>
@@ -213,7 +213,7 @@ const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base
 /**
  * Returns the family that a recipe names, or the first that can hold its models.
  *
- * @throws INVALID_PARAMETER with a reason for each family
+ * @throws INVALID_PARAMETER with a reason per family
  */
 const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): MixtureLayout => {
   const { architecture, experts, shared } = request;
@@ -245,10 +245,7 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
   );
 };
 
-/**
- * Returns why a family cannot hold the mixture, as the end of a sentence that begins with its name; undefined
- * if it can.
- */
+/** Returns why a family cannot hold the mixture, in words that follow its name; undefined if it can. */
 const refusalOf = (
   layout: MixtureLayout,
   { shared, drawn, gateMode }: MixtureRequest,

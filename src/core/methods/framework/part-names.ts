@@ -1,4 +1,6 @@
-/** Names of parts: parameters that the language training changes, the task training, both, or neither. */
+/**
+ * Names of parts: parameters changed by the language training, by the task training, by both, or by neither.
+ */
 export type PartName = 'language' | 'task' | 'both' | 'neither';
 
 export const partNames: readonly PartName[] = ['language', 'task', 'both', 'neither'];

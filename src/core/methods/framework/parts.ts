@@ -8,22 +8,23 @@ import { modelSchema, normalise, weightsSchema } from './declaration/parameters.
 import type { ModelInput } from './declaration/recipe-input.js';
 import { formatLayers, type LayerSet, layerSetSchema, parseLayers } from './layer-set.js';
 
-/** Modules to which a part may be limited. */
 export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 'head'] as const;
 
 export type ModuleName = (typeof moduleNames)[number];
 
-/** A set of tensors and their source. */
 export interface PartParameters {
-  /** The source: a model, or `task`, `language` or `base` of the recipe. */
+  /** A model, or the recipe's `task`, `language` or `base`. */
   model?: ModelInput | undefined;
-  /** Models to average, in place of `model`. */
+  /** Models to average, instead of `model`. */
   models?: readonly ModelInput[] | undefined;
-  /** A weight for each of `models`, divided by their sum. Default: all 1. */
+  /** A weight for each of `models`, divided by their sum; default: all 1. */
   weights?: readonly number[] | undefined;
-  /** Layers (`0-4,30,31`), `outside` the layers, or `rest`: what no other part takes. Default: everywhere. */
+  /**
+   * Layers (`0-4,30,31`), `outside` the layers, or `rest`: everything that no other part takes. Default:
+   * everywhere.
+   */
   layers?: LayerSet | undefined;
-  /** A group of modules, or a list of groups. Default: all. */
+  /** A group of modules, or several. Default: all. */
   modules?: ModuleName | readonly ModuleName[] | undefined;
 }
 
@@ -114,10 +115,10 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
   return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
 };
 
-/** Returns a part's rank; the lowest takes a tensor: layers, then `rest` within modules, then `rest`. */
+/** Returns a part's rank: layers, then `rest` within modules, then `rest`. The lowest rank takes a tensor. */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
-/** Returns the parts that claim a place: several if parts overlap, none in a gap. */
+/** Returns the parts that claim a place: several in an overlap, none in a gap. */
 export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] => {
   const found = parts.filter((part) => takes(part, place));
   const first = Math.min(...found.map(rankOf));
@@ -128,8 +129,7 @@ export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] 
  * Maps a place to its part.
  *
  * @param places of the output's tensors; each must be in exactly one part
- * @throws PARTS_INVALID for an unknown layer, a place in several parts or in none, and a part
- * without tensors
+ * @throws PARTS_INVALID for an unknown layer, a place in several parts or in none, or a part without tensors
  */
 export const divide = (
   parts: readonly Part[],
@@ -150,10 +150,10 @@ export const divide = (
     faults.set(key, fault);
     fault.places.push(place);
   }
-  // Reports overlaps before gaps, because they are more likely to be typos.
+  // Overlaps before gaps, because they are more likely to be typos.
   const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
   if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
-  // Skips this check without tensors: an adapter may lack all layers and modules that a part names.
+  // Not checked without tensors: an adapter may lack all layers and modules that a part names.
   const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
   if (idle !== undefined)
     throw invalidParts(
@@ -234,7 +234,7 @@ const wordsOf = ({ layers, modules }: Part): string => {
   return [inModules, layersText([...layers])].filter(Boolean).join(' of ');
 };
 
-/** Returns a part as in YAML; `nameOfModel` names its models. */
+/** Returns a part with keys as in YAML; `nameOfModel` names its models. */
 export const spellPart = (
   { shares, layers, modules }: Part,
   nameOfModel: (of: ModelInput) => unknown,

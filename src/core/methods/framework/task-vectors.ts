@@ -17,18 +17,18 @@ import {
 export interface TaskVectorParameters {
   /** Weight of a model, given here, in its entry or in `weights`. Required. */
   weight?: SettingInput<number> | undefined;
-  /** Divide each element's sum by the weights summed there. Default: true for `ties` and `della`. */
+  /** Divide each element's sum by the weights that it includes. Default: true for `ties` and `della`. */
   normalize?: SettingInput<boolean> | undefined;
   /** Factor λ of the sum. Default 1. */
   lambda?: SettingInput<number> | undefined;
-  /** Accepted for mergekit's recipes; has no effect. */
+  /** No effect; accepted for mergekit's recipes. */
   int8Mask?: SettingInput<boolean> | undefined;
 }
 
 export interface SparseParameters extends TaskVectorParameters {
   /** Share of elements to keep, 0 to 1. Default 1. */
   density?: SettingInput<number> | undefined;
-  /** `true`/`norm`: restore the L1 norm; `density`: divide by the density. Default true for random drops. */
+  /** `true`/`norm`: restore the L1 norm; `density`: divide by the density. Default: true for random drops. */
   rescale?: SettingInput<Rescale> | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface OutlierParameters extends SparseParameters {
 
 /** Parameters of methods whose random choice depends on rank. */
 export interface RankParameters extends RandomParameters {
-  /** Spread of the probabilities, 0 to 0.5; density ± epsilon must lie between 0 and 1. Default 0.15. */
+  /** Spread of probabilities, 0 to 0.5; density ± epsilon must be between 0 and 1. Default 0.15. */
   epsilon?: SettingInput<number> | undefined;
 }
 
@@ -75,16 +75,16 @@ const gamma = numberParameter('a share from 0 to 1', (value) => value >= 0 && va
 
 const epsilon = numberParameter('a share from 0 to 0.5', (value) => value >= 0 && value < 0.5, 0.15);
 
-/** Specs of per-model parameters for methods that use whole task vectors. */
+/** Per-model parameters of methods that use whole task vectors. */
 export const wholeChanges = { weight };
 export const sparseChanges = { weight, density };
 export const changesWithoutOutliers = { weight, density, gamma };
 export const rankedChanges = { weight, density, epsilon };
 
-/** Specs of a sum, with a default for `normalize`. */
+/** Parameters of a sum, with a default for `normalize`. */
 export const sumOf = (normalize: boolean) => ({ normalize: flag(normalize), lambda, int8Mask });
 
-/** Specs for methods that sparsify, with a default for `rescale`. */
+/** Parameters of sparsifying methods, with a default for `rescale`. */
 export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   normalize: flag(normalize),
   rescale: rescale(rescaled),
@@ -92,7 +92,7 @@ export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   int8Mask,
 });
 
-/** Specs for methods that sparsify at random, and rescale by default. */
+/** Parameters of methods that sparsify at random, and rescale by default. */
 export const randomSumOf = (normalize: boolean) => ({ ...sparseSumOf(normalize, true), seed });
 
 interface TaskVectorInput<Own, Shared> {
@@ -115,13 +115,13 @@ interface Drawn extends Rescaled {
   readonly seed: number;
 }
 
-/** Returns a model's pruning. `draw` makes the seed's random numbers different for each model. */
+/** Returns a model's pruning. `draw` makes the seed's random numbers differ between models. */
 type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
 
 /** Drops every element, as all sparsifiers do at density 0 (mergekit). */
 const nothing: Pruning = { sparsifier: { by: 'magnitude', density: 0, least: 0 }, rescale: null };
 
-/** Returns a pruning; null for density 1, which keeps every element. */
+/** Returns a pruning; null at density 1, which keeps every element. */
 const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: Rescaled): Pruning | null =>
   sparsifier.density >= 1
     ? null
@@ -129,7 +129,7 @@ const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: 
       ? nothing
       : { sparsifier, rescale: given === 'density' ? 'density' : given === false ? null : 'norm' };
 
-/** @param least fewest elements to keep, at any density */
+/** @param least fewest elements to keep at any density */
 export const byMagnitude =
   (least: number): Prune<Sparse, Rescaled> =>
   (own, shared) =>
@@ -174,8 +174,7 @@ interface Combination {
 }
 
 /**
- * Sums only changes with the sign of the weighted sum, element by element; `normalize` divides by their
- * weights.
+ * Sums changes with the sign of the weighted sum, element by element; `normalize` divides by their weights.
  */
 export const elected = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
@@ -189,9 +188,7 @@ export const elected = <Own extends { readonly weight: number }, Shared extends 
   scale: input.shared.lambda,
 });
 
-/**
- * Sums all changes; `normalize` divides by all weights. Without pruning, the result is a linear combination.
- */
+/** Sums all changes; `normalize` divides by all weights. Without pruning, this is a linear combination. */
 export const summed = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,

@@ -1,11 +1,11 @@
 import type { Formula } from './formula.js';
 import type { Same } from './rows/same.js';
 
-/** The tensor's name; default: the output tensor's. */
+/** A model's tensor; default name: the output tensor's. */
 export interface ModelTensor {
   readonly model: number;
   readonly tensor?: string;
 }
 
-/** A formula as methods write it, over models' tensors. */
+/** A formula over models' tensors, as methods write it. */
 export type Expression = Exclude<Formula<ModelTensor>, Same<ModelTensor>>;

@@ -18,7 +18,7 @@ import type { Fusion } from './votes/fusion.js';
 import type { Ram } from './votes/ram.js';
 import type { Sce } from './votes/sce.js';
 
-/** All formulas by kind. A new operation needs a line here and one in index.ts. */
+/** All formulas by kind. A new operation needs a line here and in index.ts. */
 export interface Formulas<T> {
   copy: Copy<T>;
   same: Same<T>;
@@ -44,8 +44,8 @@ export interface Formulas<T> {
 export type FormulaKind = keyof Formulas<unknown>;
 
 /**
- * A tensor computed from operands: models' tensors in a method, byte ranges in a plan. If a formula needs
- * statistics of whole tensors (a threshold, a Gram matrix), the engine measures them first.
+ * A tensor computed from operands: models' tensors in a method, byte ranges in a plan. Statistics of whole
+ * tensors that it needs (a threshold, a Gram matrix) are measured first.
  */
 export type Formula<T> = Formulas<T>[FormulaKind];
 

@@ -60,10 +60,10 @@ type WholeKind = {
   [K in FormulaKind]: (typeof operations)[K] extends { readonly isWhole: true } ? K : never;
 }[FormulaKind];
 
-/** A formula whose whole tensor a solver makes. */
+/** A formula whose tensor is made as a whole by a solver. */
 export type MadeWhole<T> = Formulas<T>[WholeKind];
 
-/** An operation of any kind: types cannot express that the formula must be of the operation's own kind. */
+/** An operation of any kind. Types cannot express that the formula is of the operation's kind. */
 interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Formula<Value>> {
   map<T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U>;
   statistics?<T>(formula: Formula<T>): readonly Statistic<T>[];
@@ -92,7 +92,7 @@ export const draws = (formula: Formula<unknown>): boolean => operationOf(formula
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;
 
-/** Names an option that takes less memory, if the formula needs more than tiles. */
+/** Names an option that needs less memory, if the formula needs more than tiles. */
 export const lighterThan = (formula: Formula<unknown>): string | undefined =>
   operationOf(formula).lighter?.(formula);
 

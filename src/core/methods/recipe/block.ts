@@ -6,7 +6,7 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { toCamelCase, toSnakeCase } from './document/case.js';
 import { unknownKeyOf } from './document/invalid.js';
 
-// Spells keys for settings that were read as plain values, such as blocks of an experiment.
+// Spells keys of settings that were read as plain values, such as an experiment's blocks.
 
 export const spelt = (key: string): string => toSnakeCase(key) ?? key;
 
@@ -56,7 +56,7 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
   const [type, value] = [schema.shape[key], values[key]];
   if (type === undefined) throw new RangeError(`${key} is a key of the block`);
   const { expected, names } = valuesOf(type);
-  // A word that begins several names means none of them in particular, and no shorter one.
+  // A word that begins several names stands for none of them.
   const isOpen = names.filter((name) => name.startsWith(String(value))).length > 1;
   const meant = typeof value === 'string' && !isOpen ? nearest(value, names) : undefined;
   return {
@@ -71,7 +71,7 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
 };
 
 /**
- * Checks settings whose keys are in snake case.
+ * Checks settings with snake-case keys.
  *
  * @param block for errors; undefined for a whole file
  * @throws RECIPE_INVALID with the value's path
@@ -83,7 +83,7 @@ export const parseSettings = <Block extends z.ZodObject>(
 ): z.output<Block> => {
   if (!isObject(given)) throw faultIn(block, [], { key: block ?? 'file', reason: 'not a mapping' });
   const keys = keysOf(schema);
-  // Reports only a misspelt key: the intended one would be reported as missing.
+  // Reports only a misspelt key; otherwise the intended one would be reported as missing.
   const unknown = Object.keys(given).find((key) => !keys.includes(key));
   if (unknown !== undefined) throw unknownKeyOf(block ?? 'file', unknown, keys);
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [toCamelCase(key), value]));
@@ -101,7 +101,7 @@ export const parseSettings = <Block extends z.ZodObject>(
 };
 
 /**
- * Checks options whose names are in camel case.
+ * Checks options with camel-case names.
  *
  * @param at the settings' path in a recipe
  * @throws INVALID_PARAMETER

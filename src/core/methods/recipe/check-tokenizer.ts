@@ -6,7 +6,7 @@ import { invalidSetting } from '../framework/declaration/settings.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
 
 /**
- * Checks tokenizer settings. Default source: `auto` in our own dialect; in mergekit's, rows are merged by
+ * Checks tokenizer settings. The source defaults to `auto` in our dialect; in mergekit's, rows are merged by
  * number.
  *
  * @param references models, then companions; the request refers to their indexes

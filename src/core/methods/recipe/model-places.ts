@@ -5,7 +5,7 @@ export type WrittenModel = string | UncheckedRecipe;
 
 type Replace = (model: WrittenModel) => unknown;
 
-/** Replaces models in a value. Values that are no models stay, for the recipe's check to refuse. */
+/** Replaces models in a value. Values that are not models stay, for the recipe's check to refuse. */
 type Walk = (value: unknown, replace: Replace) => unknown;
 
 export const partWords: ReadonlySet<unknown> = new Set(['task', 'language', 'base']);
@@ -26,7 +26,7 @@ const model: Walk = (value, replace) => {
   return plain(typeof inner === 'string' && typeof name === 'string' ? `${name}=${inner}` : inner, replace);
 };
 
-/** Replaces an entry's model, and keeps its other keys. */
+/** Replaces an entry's model and keeps its other keys. */
 const entry: Walk = (value, replace) => {
   const replaced = model(value, replace);
   if (!isEntry(value)) return replaced;
@@ -67,7 +67,7 @@ const embedding: Walk = (value, replace) =>
   isEntry(value) ? inKeys(value, { model: plain }, replace) : plain(value, replace);
 const ofPart = unless(partWords, model);
 
-/** Keys that hold models, in camel case and in YAML's spelling. */
+/** Keys that hold models, in camel case and as in YAML. */
 const places: Readonly<Record<string, Walk>> = {
   ...{ task: model, language: model, model, base: model, donor: model, gates: model, config: model },
   models: listOf(entry),
@@ -79,20 +79,20 @@ const places: Readonly<Record<string, Walk>> = {
   tokenizer: mapping({ source, tokens: listOf(mapping({ source: embedding })) }),
 };
 
-/** Replaces a recipe's models; passes a nested recipe to `replace` as a whole. */
+/** Replaces a recipe's models; passes nested recipes to `replace` whole. */
 export const replaceModels = <Recipe extends Readonly<Record<string, unknown>>>(
   recipe: Recipe,
   replace: Replace,
 ): Recipe => inKeys(recipe, places, replace);
 
-/** Lists a recipe's models, without those inside nested recipes. */
+/** Lists a recipe's models, not those in nested recipes. */
 export const modelsOf = (recipe: Readonly<Record<string, unknown>>): WrittenModel[] => {
   const found: WrittenModel[] = [];
   replaceModels(recipe, (each) => found.push(each));
   return found;
 };
 
-/** Replaces models in turn. Returns the same object if no model changes. */
+/** Replaces models in turn; returns the same object if no model changes. */
 export const mapModels = async (
   recipe: UncheckedRecipe,
   replace: (model: WrittenModel) => WrittenModel | Promise<WrittenModel>,

@@ -13,23 +13,23 @@ export type { MergekitValue } from './settings.js';
 
 /** The result of reading a recipe's file. */
 export interface ReadRecipe {
-  /** The recipe in our dialect, not yet checked by its method. Models may be nested recipes. */
+  /** The recipe in our dialect, unchecked by its method. Models may be nested recipes. */
   readonly recipe: UncheckedRecipe;
   readonly text: string;
-  /** The recorded inputs, if the file is a merge's output. */
+  /** Recorded inputs, if the file is a merge's output. */
   readonly recorded?: RecordedInputs;
-  /** Warnings about ignored keys of mergekit's dialect; in our own, such keys are errors. */
+  /** Warnings about ignored keys in mergekit's dialect; in ours, such keys are errors. */
   readonly warnings: readonly RecipeWarning[];
-  /** Returns the place of the value or key at a path; if absent, of the innermost existing value. */
+  /** Returns the place of the value or key at a path or, if absent, of the innermost value that exists. */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
 
 /**
- * Reads a recipe's file in either dialect, or the recipe in an output's `README.md` or `layerloom.json`, with
- * nested recipes. Among several documents, the recipe is the one without a name, or the only one that no
- * other uses. Methods' parameters are checked elsewhere.
+ * Reads a recipe, with nested recipes, from a file in either dialect, or from an output's `README.md` or
+ * `layerloom.json`. Among several documents, the recipe is the unnamed one, or the only one that no other
+ * uses. Methods' parameters are checked elsewhere.
  *
- * A text that begins with `{` is a recipe itself: paths start in the working directory, and messages call it
+ * A text that begins with `{` is itself a recipe: paths start in the working directory, and messages call it
  * `recipe`.
  *
  * @throws RECIPE_INVALID with file, line, column and earlier warnings

@@ -25,10 +25,10 @@ import {
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
 
-/** Limit on merges: documents that use other documents twice double the number at each level. */
+/** Most merges: documents that use others twice double the number at each level. */
 const mostMerges = 1000;
 
-/** A step in a chain of recipes; the same one twice is a cycle. */
+/** A step in a chain of recipes; a repeated one is a cycle. */
 interface Link {
   readonly id: string;
   readonly label: string;
@@ -49,7 +49,7 @@ interface Finished {
   readonly recipe: Mapping;
 }
 
-/** Reads a recipe and those it uses, one after another, each once. */
+/** Reads a recipe and those it uses, in sequence, each once. */
 export class Reading {
   recorded: RecordedInputs | undefined;
   readonly warnings: RecipeWarning[] = [];
@@ -57,7 +57,7 @@ export class Reading {
   #merges = 0;
 
   /**
-   * Reads a file, or a recipe as text.
+   * Reads a file, or a recipe given as text.
    *
    * @throws RECIPE_INVALID
    */
@@ -68,14 +68,14 @@ export class Reading {
   }
 
   /**
-   * @param mark the place that names the file; undefined if the user named it
+   * @param mark where the file is named; undefined if the user named it
    * @throws RECIPE_INVALID
    */
   file(file: string, chain: readonly Link[] = [], mark?: Mark): Promise<Mapping> {
     return this.#file(file, () => documentsOf(file, mark), chain, mark);
   }
 
-  /** @param file relative paths start in this file's folder */
+  /** @param file whose folder is the start of relative paths */
   #file(
     file: string,
     read: () => RecipeFile | Promise<RecipeFile>,
@@ -149,14 +149,13 @@ export class Reading {
         }
         if (!/\.ya?ml$/i.test(word) || surroundings.isRecorded(word)) return undefined;
         const inner = isAbsolute(word) ? word : join(folder, word);
-        // A folder with a model may have a name that ends in `.yaml`.
+        // A model's folder may be named `….yaml`.
         return (await isFolder(inner)) ? undefined : this.file(inner, chain, mark);
       },
     };
     return readers[dialectOf(recipe)](recipe, scope);
   }
 
-  /** Refuses a recipe that uses itself. */
   async #once(
     link: Link,
     chain: readonly Link[],
@@ -192,7 +191,7 @@ export class Reading {
 const isFolder = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path)))?.isDirectory() === true;
 
-/** Returns a function that searches a folder or, for an output, the recorded path. */
+/** Returns a function that searches a folder or, for an output, recorded paths. */
 const finderIn =
   (folder: string, { recorded, recordedFirst = false }: Partial<RecordedRecipe> = {}) =>
   async (model: string): Promise<string> => {
@@ -207,7 +206,7 @@ const finderIn =
     return isThere ? found : ((await recorded.find(model)) ?? found);
   };
 
-/** Reads a file's documents. If a recipe names the file (at `mark`), errors point to the recipe. */
+/** Reads a file's documents. Errors point to the recipe that names the file, at `mark`, if any. */
 const documentsOf = async (file: string, mark: Mark | undefined): Promise<RecipeFile> => {
   try {
     return await readRecipeFile(file);

@@ -26,16 +26,16 @@ export const recipeKeys = [
   ...['merge_method', 'base_model', 'experts'],
 ];
 
-/** Limit on a recipe's bytes, in case a user names a checkpoint. */
+/** Most bytes of a recipe, in case a user names a checkpoint. */
 const largest = 1_000_000;
 
-/** Limit on a record's bytes: it has lines for each shard and perhaps each tensor. */
+/** Most bytes of a record, which has lines for each shard and perhaps each tensor. */
 const largestProvenance = 256 * largest;
 
 export interface RecipeFile {
   readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
   readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
-  /** Repeated keys in mergekit's dialect, where the last one counts. */
+  /** Repeated keys in mergekit's dialect; the last one counts. */
   readonly repeated: readonly RepeatedKey[];
 }
 
@@ -48,7 +48,7 @@ export const readRecipeFile = async (file: string): Promise<RecipeFile> =>
   recipeFileOf(await recipeIn(file), file);
 
 /**
- * Parses a recipe's text, which messages call `name`.
+ * Parses a recipe's text, called `name` in messages.
  *
  * @throws RECIPE_INVALID
  */
@@ -62,7 +62,7 @@ const recipeFileOf = ({ text, part, ...recorded }: RecordedRecipe, file: string)
   const repeated: RepeatedKey[] = [];
   const kind: DocumentKind = {
     ...recipeKind,
-    // `merges` is an experiment's key; the error names the command that runs experiments.
+    // `merges` is an experiment's key; the error names the command for experiments.
     keys: [...recipeKeys, 'merges'],
     onRepeated: (document, keys) => {
       if (!document.entries.has('merge_method')) refuseRepeated(document, keys);

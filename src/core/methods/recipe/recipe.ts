@@ -35,25 +35,25 @@ export interface Recipe {
   readonly citations: readonly Citation[];
   /** The recipe as given; a complete recipe repeats its settings. */
   readonly given: UncheckedRecipe;
-  /** The layout, which options override. */
+  /** The layout; options override it. */
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
   readonly experts: ExpertLayout | undefined;
   readonly quantize: WrittenName | undefined;
-  /** A `config.json` for models without one. A nested recipe takes that of its outer recipe. */
+  /** A `config.json` for models without one. A nested recipe uses its outer recipe's. */
   readonly config: string | undefined;
   readonly dtype: ArithmeticDtype | undefined;
-  /** The highest rank of a sum, for merges of adapters. */
+  /** Maximum rank of a sum of adapters. */
   readonly rank: number | undefined;
-  /** True to compute with NaN and infinity instead of refusing them. */
+  /** Compute with NaN and infinity; otherwise they are refused. */
   readonly allowNonFinite: boolean;
-  /** The request refers to models by index: `models`, then `companions`. */
+  /** Tokenizer settings, which refer to models by index: `models`, then `companions`. */
   readonly tokenizer: TokenizerRequest;
-  /** The first model gets the second model's tokenizer. */
+  /** The first model gets the second's tokenizer. */
   readonly transplant: TransplantRequest | undefined;
   /** A chat template's text, or `auto`. */
   readonly chatTemplate: string | undefined;
-  /** The stack of layers; undefined for models with a single one. */
+  /** The stack of layers, for models with several. */
   readonly stack: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
@@ -67,7 +67,6 @@ export interface Recipe {
 
 const mostNesting = 16;
 
-/** @throws INVALID_PARAMETER with the `path` */
 export const withMethod = (
   input: unknown,
   path: RecipePath = [],
@@ -121,7 +120,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
     ...otherOutput
   } = checkSettings(outputSettings, given, path);
   const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
-  // `dialect` is a parameter only of methods that have dialects.
+  // Only methods with dialects have the parameter `dialect`.
   const { dialect: _dialect, ...plain } = rest;
   const parameters = within(path, () =>
     checkParameters(
@@ -150,8 +149,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
   const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
     typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
   return {
-    // A setting that this function does not read fails to compile here; otherwise it would be accepted and
-    // ignored.
+    // A setting that is not read above does not compile here; otherwise it would be accepted and ignored.
     ...({ ...otherCommon, ...otherOutput } satisfies Record<string, never>),
     method: method.name,
     title: method.title,
@@ -200,7 +198,7 @@ export const allRecipes = (recipe: Recipe): Recipe[] => [
   recipe,
 ];
 
-/** Names merged models; a nested recipe is replaced by the models it merges. */
+/** Names merged models; for a nested recipe, the models that it merges. */
 export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): string[] =>
   models.flatMap((model) => {
     if (typeof model === 'string') return [model];
@@ -233,7 +231,7 @@ const compileUnder = (path: RecipePath, compiled: Compiled): Compiled => ({
 const checkParameters = (method: Method<never>, given: Readonly<Record<string, unknown>>): never => {
   const result = method.schema.safeParse(given);
   if (!result.success) {
-    // Reports only a misspelt parameter: the intended one would be reported as missing.
+    // Reports only a misspelt parameter; otherwise the intended one would be reported as missing.
     const { issues } = result.error;
     throw fromIssue(issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0], given, method);
   }

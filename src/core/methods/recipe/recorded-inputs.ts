@@ -9,7 +9,7 @@ const text = z.string();
 
 const found = z.object({ name: text, path: text, ...recordedOriginShape });
 
-/** An input in `layerloom.json`; unknown keys are dropped. */
+/** An input in `layerloom.json`; drops unknown keys. */
 const inputSchema = found.extend({
   role: text,
   adapted: z.object({ base: found, adapter: found, config: text }).exactOptional(),
@@ -26,7 +26,7 @@ const inputSchema = found.extend({
 
 export const inputsSchema = z.array(inputSchema);
 
-/** A recorded file, with values that show whether it changed. */
+/** A recorded file, with values that show whether it has changed. */
 export interface RecordedFile {
   readonly file: string;
   readonly bytes: number;
@@ -43,11 +43,11 @@ export interface RecordedInput extends FoundModel {
   readonly files: readonly RecordedFile[];
 }
 
-/** For finding the models of a recipe. */
+/** Recorded inputs, for finding a recipe's models. */
 export class RecordedInputs {
   readonly file: string;
   readonly inputs: readonly RecordedInput[];
-  /** Found inputs, keyed by the text that the recipe then uses. */
+  /** Found inputs by the text that the recipe then uses. */
   readonly found = new Map<string, RecordedInput>();
   readonly #byText: ReadonlyMap<string, RecordedInput>;
 
@@ -70,8 +70,8 @@ export class RecordedInputs {
    */
   async find(model: string): Promise<string | undefined> {
     const input = modelOfText(this.#byText, model);
-    // The paths belong to whoever merged, so this user may not be allowed to read them. A model found
-    // elsewhere is compared with the record.
+    // The paths are of whoever merged, and this user may not be allowed to read them. A model found elsewhere
+    // is compared with the record.
     if (input === undefined || !(await allWithinReach(foundModels(input).map(({ path }) => path))))
       return undefined;
     const found = localText(this.#byText, model, input);
@@ -79,7 +79,6 @@ export class RecordedInputs {
     return found;
   }
 
-  /** Notes the address at which a model was found. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

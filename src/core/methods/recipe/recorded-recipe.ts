@@ -10,16 +10,16 @@ import { fencedBlocks } from '../../texts/markdown.js';
 import type { TextPart } from './document/document.js';
 import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 
-// Reads recipes from an output's files: the model card and layerloom.json.
+// Reads recipes from an output's model card and layerloom.json.
 
-/** A recipe's text within a file, and inputs recorded beside it. */
+/** A recipe's text in a file, and inputs recorded beside it. */
 export interface RecordedRecipe {
-  /** The whole file's text, so that messages give its lines and columns. */
+  /** The whole file's text, for lines and columns in messages. */
   readonly text: string;
-  /** The recipe's part of the text. Default: all. */
+  /** The recipe's part of the text; default: all. */
   readonly part?: TextPart;
   readonly recorded?: RecordedInputs;
-  /** True to try the models' recorded paths before the file's folder. */
+  /** Try the models' recorded paths before the file's folder. */
   readonly recordedFirst: boolean;
 }
 
@@ -46,7 +46,7 @@ export const recipeBlock = (card: string): string | undefined => {
  * Returns a card's only YAML block or, among several, the one that names a method. Models that are not beside
  * the card are searched at the paths in its layerloom.json.
  *
- * @throws RECIPE_INVALID for a card without a recipe, or with several
+ * @throws RECIPE_INVALID for a card with no recipe or several
  */
 export const cardRecipe = async (card: string, file: string): Promise<RecordedRecipe> => {
   const all = recipePlaces(card);
@@ -66,9 +66,9 @@ const recordBeside = async (card: string): Promise<RecordedInputs | undefined> =
   return inputs.success ? new RecordedInputs(file, inputs.data) : undefined;
 };
 
-/** Parses a provenance file; undefined for any other text, such as a recipe. */
+/** Parses a provenance file; undefined for other text, such as a recipe. */
 const provenanceIn = (text: string): Record<string, unknown> | undefined => {
-  // A recipe may be YAML, in a file of any name.
+  // A recipe may be YAML in a file of any name.
   const value = jsonOrNone(text, ownFile);
   return isObject(value) && typeof value['layerloom'] === 'string' && 'shards' in value ? value : undefined;
 };

@@ -27,10 +27,9 @@ interface Conditional {
   readonly value: Scalar | readonly Scalar[];
 }
 
-/** A parameter in mergekit: the first filter that matches applies; a list is a gradient over layers. */
+/** A parameter in mergekit: the first matching filter applies; a list is a gradient over layers. */
 export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
 
-/** Names that this reader uses itself. */
 const reserved = new Set([
   'method',
   'dialect',
@@ -50,18 +49,18 @@ const reserved = new Set([
   'stack',
 ]);
 
-/** Which parameters are valid there, and how to warn of others. */
+/** The valid parameters of a place, and how to warn of others. */
 export interface ParameterPlace {
   readonly method: string;
-  /** Valid parameters by camel-case name; undefined if the method checks parameters itself. */
+  /** Valid parameters by camel-case name; undefined if the method checks them itself. */
   readonly known: ReadonlyMap<string, ParameterFacts> | undefined;
   readonly ofModel: boolean;
   readonly warn: (oddity: Oddity) => void;
 }
 
 /**
- * Reads parameters like YAML 1.1 and mergekit: quoted numbers are numbers; bare `yes` and `off` are booleans;
- * 1 and 0 are booleans for boolean parameters. Warns of unknown parameters.
+ * Reads parameters like YAML 1.1 and mergekit: quoted numbers are numbers; bare `yes` and `off` are booleans,
+ * as are 1 and 0 for boolean parameters. Warns of unknown parameters.
  *
  * @throws RECIPE_INVALID
  */
@@ -77,7 +76,7 @@ export const readParameters = (
     const name = isSnakeCase(key) ? toCamelCase(key) : key;
     const facts = place.known.get(name);
     if (facts === undefined || (place.ofModel && !facts.perModel)) {
-      // mergekit checks the structure of ignored values, too.
+      // mergekit also checks the structure of ignored values.
       readSetting(value, { warn: () => undefined });
       place.warn(unusedParameter(key, mark, place, facts !== undefined));
     } else
@@ -86,7 +85,7 @@ export const readParameters = (
   return read;
 };
 
-/** Reads parameters of a method that checks them itself. */
+/** Reads parameters that the method checks itself. */
 const unchecked = (entries: Entries, { warn }: ParameterPlace): Map<string, MappingEntry> => {
   for (const [key, { key: mark }] of entries)
     if (reserved.has(toCamelCase(key)))
@@ -140,7 +139,7 @@ const readSetting = (tree: Tree, place: SettingPlace): Tree => {
     : readValue(tree, place);
 };
 
-/** Reads a value with a filter; `*` matches all tensors, as does no filter. */
+/** Reads a value with a filter; `*` or none matches all tensors. */
 const readConditional = (tree: Mapping, place: SettingPlace): Mapping => {
   warnOfUnknown(tree, 'the setting', ['filter', 'value'], place.warn);
   const filter = tree.entries.get('filter');
@@ -182,7 +181,7 @@ const atMost = (
   return leaf(mark, maximum);
 };
 
-/** Matches Python's numbers, with single underscores between digits; limited in length. */
+/** Matches Python's numbers, with single underscores between digits, of limited length. */
 const number = /^(?=.{1,100}$)\s*[-+]?(\d(_?\d)*\.?(\d(_?\d)*)?|\.\d(_?\d)*)(e[-+]?\d+)?\s*$/is;
 const truth = /^(yes|on|Yes|On|YES|ON)$/;
 const falsehood = /^(no|off|No|Off|NO|OFF)$/;
@@ -215,7 +214,7 @@ const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['valu
   return type === 'number' && typeof value === 'boolean' ? Number(value) : value;
 };
 
-/** Combines parameters: if no filter of an inner one matches, the outer value applies. */
+/** Combines parameters: if no filter of an inner one matches, the outer one applies. */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);
   for (const [name, { key, value }] of inner) {

@@ -22,9 +22,9 @@ import {
 } from './document/tree.js';
 import { sourceWords } from './model-places.js';
 
-// Reads `tokenizer:` of either dialect as `TokenizerParameters`.
+// Reads `tokenizer:` in either dialect as `TokenizerParameters`.
 
-/** Handles unknown keys. Default: an error. */
+/** Handles unknown keys; default: an error. */
 export type OnUnknown = (given: Mapping, place: string, known: readonly string[]) => void;
 
 const refuseUnknown: OnUnknown = ({ entries }, place, known) => checkKeys(entries, place, known);
@@ -63,7 +63,7 @@ export const readMergekitTokenizer = async (
   return [['tokenizer', { key: block.key, value }]];
 };
 
-/** Reads a number, quoted or not, as pydantic does; 0 means no padding. */
+/** Reads a number, quoted or not, like pydantic; 0 means no padding. */
 const multipleOf = (given: MappingEntry | undefined): MappingEntry | undefined => {
   if (given?.value.kind !== 'leaf') return given;
   const { key, value } = given;
@@ -76,7 +76,6 @@ const sourceField =
   async (value) =>
     isText(value) && (value.value === 'base' || value.value === 'union') ? value : model(value);
 
-/** Converts mergekit's tokens to a list of `{ token, source, force }`. */
 const mergekitTokens = async (value: Tree, model: Field, unknown: OnUnknown): Promise<Tree> => {
   const { mark, entries } = expectMapping(value, 'tokens', 'tokens, each with source or force');
   const tokens: Tree[] = [];

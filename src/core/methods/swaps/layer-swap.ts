@@ -28,9 +28,9 @@ import { partsOf, positionsOf, swapModels, takesFromBase } from './swap-parts.js
 import { repeatable, repeatedWeights, resolve } from './swap-record.js';
 
 /**
- * Parameters of `layer_swap` (paper, Algorithm 1). Default counts are those of §4.2, for 32 layers; their sum
- * must not exceed the model's layers. Alternatives to counts: `langLayers` and `baseLayers` name any layers;
- * `parts` name any layers and modules of any models.
+ * Parameters of `layer_swap` (paper, Algorithm 1). Default counts are §4.2's for 32 layers; their sum must
+ * not exceed the number of layers. Alternatives: `langLayers` and `baseLayers` name any layers; `parts` name
+ * any layers and modules of any models.
  */
 export interface LayerSwapParameters {
   /** Gives all remaining layers and the output's side files. */
@@ -53,33 +53,36 @@ export interface LayerSwapParameters {
   /** Weights of task and language expert in averages; `magnitude`: 1 / mean MAV (§5). Default [1, 1]. */
   weights?: readonly [number, number] | 'magnitude' | undefined;
   /**
-   * Source of tensors outside the layers. `lang` is short for `language`. Default `average` (Algorithm 1).
+   * Source of tensors outside the layers; `lang` is short for `language`. Default `average` (Algorithm 1).
    */
   others?: 'average' | 'task' | 'language' | 'lang' | undefined;
-  /** Source of norms: as their `layer`, or as tensors outside (`average`, Algorithm 1). Default `layer`. */
+  /**
+   * Source of norms: as their `layer`, or as tensors outside the layers (`average`, Algorithm 1). Default
+   * `layer`.
+   */
   norms?: 'layer' | 'average' | undefined;
-  /** True scales the counts from 32 layers to the models': count · L / 32, rounded half up. Default false. */
+  /** Scale the counts from 32 layers to the model's: count · L / 32, rounded half up. Default false. */
   scaled?: boolean | undefined;
   /**
-   * Takes tensors by a partition instead of by layers: the path of the `partition.json` that `partition`
-   * wrote, or its parts. Tensors that both experts trained are averaged by `weights`; untrained ones come
-   * from the task expert.
+   * Assigns tensors by a partition, not by layers: the path of a `partition.json` by `partition`, or its
+   * parts. Tensors that both experts trained are averaged by `weights`; untrained ones come from the task
+   * expert.
    */
   partition?: string | TensorParts | undefined;
-  /** Layers from the language expert, in place of `bottom` and `top`: `0-4,30,31`, a number, or a list. */
+  /** Layers from the language expert, instead of `bottom` and `top`: `0-4,30,31`, a number, or a list. */
   langLayers?: LayerSet | undefined;
   /** Layers from the base. Default: none. */
   baseLayers?: LayerSet | undefined;
   /**
-   * In place of all other settings of layers. Each tensor must be in exactly one part. `task`, `language` and
+   * Replaces all other settings of layers. Each tensor must be in exactly one part. `task`, `language` and
    * `base` mean the recipe's models; a part may also name another model.
    */
   parts?: readonly PartParameters[] | undefined;
 }
 
-/** Parameters of a swap whose parts name all models. */
+/** A swap whose parts name all models. */
 export interface SwapOfParts {
-  /** The model that gives names, dtypes and side files. Default: that of the part `rest`, or of the first. */
+  /** The model that gives names, dtypes and side files; default: that of the part `rest`, or of the first. */
   task?: ModelInput | undefined;
   language?: ModelInput | undefined;
   base?: ModelInput | undefined;
@@ -132,15 +135,15 @@ const schema = schemaOf<AnySwap>()(
 
 type Parameters = z.output<typeof schema>;
 
-// `parts`, `partition` or lists of layers replace these.
+// Replaced by `parts`, `partition` or lists of layers.
 const counted = ['bottom', 'top', 'bottomTransition', 'topTransition', 'scaled'] as const;
 const allButPartition = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'parts'] as const;
 const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'weights'] as const;
 
 /**
- * Layer swapping (paper, Algorithm 1; docs/method.md, which also describes an erratum). Bottom and top layers
- * come from the language expert, middle layers from the task expert; transition layers and tensors outside
- * the layers are weighted averages.
+ * Layer swapping (paper, Algorithm 1; see docs/method.md for an erratum). Bottom and top layers come from the
+ * language expert, middle layers from the task expert; transition layers and tensors outside the layers are
+ * weighted averages.
  */
 export const layerSwap: Method<Parameters> = {
   name: 'layer_swap',
@@ -224,7 +227,7 @@ const expressionOf = (shares: readonly Share[], position: (of: ModelInput) => nu
 const outsideIfNorm = (place: Place): Place =>
   place.role === 'blockNorm' ? { ...place, layer: undefined } : place;
 
-/** The source of each part; tensors that neither expert trained are equal in both. */
+/** Source of each part. Tensors that neither expert trained are equal in both. */
 const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   language: 'language',
   task: 'task',

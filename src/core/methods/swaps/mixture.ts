@@ -15,35 +15,35 @@ export const gateModes = [
   'uniform_random',
 ] as const;
 
-/** A dense model, whose MLPs become one expert in each layer. */
+/** A dense model, whose MLPs become an expert in each layer. */
 export interface MixtureExpert {
   model: ModelInput;
-  /** Texts that should be routed to this expert; and texts that should not. */
+  /** Texts to route to this expert, and texts not to route to it. */
   positivePrompts?: readonly string[] | undefined;
   negativePrompts?: readonly string[] | undefined;
-  /** Factor of the expert's down projections, and so of its output. Default 1. */
+  /** Factor of the expert's down projections, and thus of its output. Default 1. */
   residualScale?: number | undefined;
-  /** Standard deviation of normal noise on the expert's weights. Default 0. */
+  /** Standard deviation of normal noise added to the expert's weights. Default 0. */
   noiseScale?: number | undefined;
 }
 
 /** Parameters of `mixture`. */
 export interface MixtureParameters {
-  /** Model that gives attention, norms, embeddings and tokenizer. */
+  /** Model for attention, norms, embeddings and tokenizer. */
   base: ModelInput;
-  /** Models among whose experts routers choose. */
+  /** Models whose MLPs become the experts that routers choose from. */
   models: readonly (ModelInput | MixtureExpert)[];
-  /** The expert that processes every token; at most one. */
+  /** The expert for every token; at most one. */
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
   /**
-   * Source of the routers. `random` (normal) and `uniform_random` draw numbers. The others read the file
-   * `gates`, which `layerloom_gates` makes from the prompts' hidden states (`hidden`; `hidden_last` of the
-   * last token; `hidden_avg`, their mean) or embeddings (`cheap_embed`). Default `hidden`.
+   * Source of the routers. `random` (normal) and `uniform_random` draw numbers. Others need the file `gates`,
+   * made by `layerloom_gates` from the prompts' hidden states (`hidden`; `hidden_last`: of the last token;
+   * `hidden_avg`: their mean) or embeddings (`cheap_embed`). Default `hidden`.
    */
   gateMode?: (typeof gateModes)[number] | undefined;
-  /** The file of the routers. */
+  /** The routers' file. */
   gates?: string | undefined;
-  /** Number of experts for each token. Default 2. */
+  /** Experts per token. Default 2. */
   expertsPerToken?: number | undefined;
   /**
    * The family: the start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that
@@ -130,8 +130,8 @@ const schema = schemaOf<MixtureParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * Makes experts as mergekit-moe does. Attention, norms and embeddings come from the base, experts from the
- * models' MLPs, and routers from random numbers or a file.
+ * Makes a mixture of experts as mergekit-moe does. Attention, norms and embeddings come from the base,
+ * experts from the models' MLPs, and routers from random numbers or a file.
  */
 export const mixture: Method<Parameters> = {
   name: 'mixture',

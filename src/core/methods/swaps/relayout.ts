@@ -14,7 +14,7 @@ const schema = schemaOf<RelayoutParameters>()(z.strictObject({ model: modelSchem
 
 type Parameters = z.output<typeof schema>;
 
-/** Rewrites a model in other shards; later merges can then link to shards of whole layers. */
+/** Rewrites a model in other shards, so that later merges can link to shards of whole layers. */
 export const relayout: Method<Parameters> = {
   name: 'relayout',
   title: 'Relayout',

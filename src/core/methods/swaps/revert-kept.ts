@@ -4,10 +4,10 @@ import { elementsOf } from '../../tensor/reference.js';
 import type { Rows } from '../../tensor/rows.js';
 import type { Kept, MethodReport, ReportedPlan } from '../framework/declaration/method.js';
 
-/** Counts what a plan keeps from the expert, in all and for each tensor. */
+/** Counts the expert's rows and parameters in a plan, in total and per tensor. */
 export const keptOf = ({ inputs, shards, recipe }: ReportedPlan): NonNullable<MethodReport['kept']> => {
   const sense: Rows = recipe['rows'] === 'output' ? 'output' : 'input';
-  // If the expert is a nested recipe, no input has the role `expert`.
+  // A nested recipe as the expert has no input with the role `expert`.
   const hasExpert = inputs.some(({ role }) => role === 'expert');
   const isExperts = (input: number): boolean => {
     const { role } = itemAt(inputs, input);

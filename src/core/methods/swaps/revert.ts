@@ -17,9 +17,9 @@ import { keptOf } from './revert-kept.js';
 import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js';
 
 /**
- * Parameters of `revert` (paper §3.3). Three ways to choose: by location (`bottom`, `top`, `keep`, `others`,
- * `norms`), by rows (`threshold` or `targetKept`, and `rows`), or by a partition (`partition`, `side`).
- * `modules` limits the first two.
+ * Parameters of `revert` (paper §3.3). Reverts by location (`bottom`, `top`, `keep`, `others`, `norms`), by
+ * rows (`threshold` or `targetKept`, and `rows`), or by a partition (`partition`, `side`). `modules` limits
+ * the first two.
  */
 export interface RevertParameters {
   /** The expert's base. */
@@ -31,29 +31,28 @@ export interface RevertParameters {
   /** Number of last layers. Default 2. */
   top?: number | undefined;
   /**
-   * Layers that keep the expert's weights: `middle` for a task expert (§3.3), or bottom and top for a
-   * language expert (train-then-revert in the follow-up paper). `top-bottom` equals `top_bottom`. Default
-   * `middle`.
+   * Layers that keep the expert's weights: `middle` for a task expert (§3.3), `top_bottom` for a language
+   * expert (train-then-revert in the follow-up paper). `top-bottom` equals `top_bottom`. Default `middle`.
    */
   keep?: 'middle' | 'top_bottom' | 'top-bottom' | undefined;
   /** Tensors outside the layers (embeddings, final norm, head). Default `keep`. */
   others?: 'keep' | 'revert' | undefined;
-  /** Whether norms in layers follow their `layer`, or `others` (`average`). Default `layer`. */
+  /** Norms in layers: follow their `layer`, or `others` (`average`). Default `layer`. */
   norms?: 'layer' | 'average' | undefined;
-  /** Revert rows whose MAV is lower, in the units of the weights. */
+  /** Revert rows with a lower MAV, in the units of the weights. */
   threshold?: number | undefined;
   /** Revert rows below the largest threshold that keeps this share of parameters: above 0, at most 1. */
   targetKept?: number | undefined;
-  /** Rows belong to input features (stored columns) or output features. Default `input`, as in the paper. */
+  /** Rows are input features (stored columns) or output features. Default `input`, as in the paper. */
   rows?: 'input' | 'output' | undefined;
   /**
-   * Revert only these tensors (§3.3, "specific parameter tensors"): parts of names or, with `*`, patterns; as
-   * a list, or a text with commas. `targetKept` is then a share of their parameters. Default: all tensors.
+   * Revert only these tensors (§3.3, "specific parameter tensors"): parts of names or, with `*`, patterns; a
+   * list, or text with commas. `targetKept` is then a share of their parameters. Default: all tensors.
    */
   modules?: string | readonly string[] | undefined;
   /** Keep only tensors that a partition lets `side` train: the path of `partition.json`, or its parts. */
   partition?: string | TensorParts | undefined;
-  /** The partition's side that the expert keeps; required with `partition`. */
+  /** The side that the expert keeps; required with `partition`. */
   side?: 'language' | 'task' | undefined;
 }
 

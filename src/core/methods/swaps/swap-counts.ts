@@ -16,7 +16,7 @@ export const arePaperCounts = ({ bottom, top, bottomTransition, topTransition }:
 export const countsFor = (parameters: Counts & { readonly scaled: boolean }, layers: number): Counts =>
   parameters.scaled ? scale(parameters, layers) : parameters;
 
-/** Warns if default counts, meant for 32 layers, take most layers of a smaller model. */
+/** Warns if default counts, meant for 32 layers, take most of a smaller model's layers. */
 export const ofFewLayers = (counts: Counts, layers: number): string[] => {
   const { bottom, top } = counts;
   if (!arePaperCounts(counts) || bottom + top <= layers / 2) return [];
@@ -46,7 +46,7 @@ export const checkCounts = (
         layers,
         requested,
         counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
-        // Scaling to as many layers as the paper's, or more, lowers nothing.
+        // Scaling to the paper's number of layers or more lowers nothing.
         ...(layers < paperLayers
           ? { remedy: `lower the counts or use ${optionName('scaled')} (in a file scaled: true)` }
           : {}),

@@ -5,19 +5,18 @@ import { layerSwap } from './layer-swap.js';
 import { countsFor } from './swap-counts.js';
 import { partsOf } from './swap-parts.js';
 
-/** The source of a group of modules, in one layer or outside the layers. */
+/** Source of a group of modules, in a layer or outside the layers. */
 export interface SwapOrigin {
-  /** Such as `attention` or `embeddings`. */
   readonly module: string;
   /** Shares of `task`, `language` and `base`. */
   readonly shares: readonly Share[];
 }
 
 /**
- * Returns sources by layer, from 0, and outside the layers; reads only the parameters. If counts exceed the
- * number of layers, earlier counts win.
+ * Returns sources by layer, and outside the layers, from the parameters alone. If counts exceed the number of
+ * layers, earlier counts win.
  *
- * @param parameters of a swap whose models are `task`, `language` and `base`
+ * @param parameters of a swap with the models `task`, `language` and `base`
  * @throws INVALID_PARAMETER
  */
 export const swapOrigins = (

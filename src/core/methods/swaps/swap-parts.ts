@@ -8,14 +8,14 @@ import { type Part, type PartParameters, partOf, type Share } from '../framework
 import { same } from '../framework/tensors/tensor-recipe.js';
 import type { Counts } from './swap-counts.js';
 
-/** Names by which parts refer to the recipe's own models. */
+/** How parts refer to the recipe's own models. */
 const roles = ['task', 'language', 'base'] as const;
 
 type Role = (typeof roles)[number];
 
 const isRole = (of: ModelInput): of is Role => roles.some((role) => role === of);
 
-/** Parameters that divide a swap's output and are not counts. */
+/** Parameters, other than counts, that divide a swap's output. */
 export interface Dividing {
   readonly task?: ModelInput | undefined;
   readonly language?: ModelInput | undefined;
@@ -87,7 +87,7 @@ export const partsOf = (
 const listed = (set: LayerSet | undefined): readonly number[] =>
   set === undefined ? [] : (parseLayers(set) ?? []);
 
-/** True if a swap merges the base, false if the base is only checked. */
+/** True if a swap merges the base; false if it only checks it. */
 export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): boolean => {
   const { baseLayers, parts } = parameters;
   const names = (part: unknown): boolean =>
@@ -97,10 +97,10 @@ export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): bo
 };
 
 /**
- * Lists a swap's models. The first gives names, dtypes and side files: the task expert; otherwise the model
- * of the part `rest`, or of the first part.
+ * Lists a swap's models. The first gives names, dtypes and side files: the task expert, else the model of the
+ * part `rest`, else of the first part.
  *
- * @throws INVALID_PARAMETER for a part whose model the recipe does not name
+ * @throws INVALID_PARAMETER for a part whose model is not in the recipe
  */
 export const swapModels = (parameters: SwapModels): ModelReference[] => {
   const { task, parts } = parameters;

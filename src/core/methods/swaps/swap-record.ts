@@ -26,7 +26,7 @@ interface Described {
 
 export const repeatable = ({ parameters, counts, used }: Described): Record<string, unknown> => {
   const { others, norms, langLayers, baseLayers } = parameters;
-  // A complete recipe already lists parts with its models.
+  // A complete recipe already lists parts and their models.
   if (parameters.parts !== undefined) return {};
   const { bottom, top, bottomTransition, topTransition } = counts;
   return {
@@ -40,7 +40,7 @@ export const repeatable = ({ parameters, counts, used }: Described): Record<stri
   };
 };
 
-/** Weights that give equal shares when used again. */
+/** Returns weights that give the same shares when used again. */
 export const repeatedWeights = ({ weights }: Pick<SwapRecord, 'weights'>, used: readonly number[]) =>
   weights === 'magnitude' ? repeatableWeights(used) : weights;
 

@@ -1,6 +1,6 @@
 import { itemAt } from '../../base/errors/lookup.js';
 
-/** Each row's MAV (NaN if not finite), and a row's number of parameters. */
+/** Each row's MAV (NaN if not finite), and the number of parameters in a row. */
 export interface WeighedRows {
   readonly vector: Float32Array;
   readonly parameters: number;
@@ -9,9 +9,8 @@ export interface WeighedRows {
 const half = 0x10000;
 
 /**
- * Returns the largest threshold that keeps at least a share of the parameters: the smallest MAV among the
- * rows that must be kept. Rows with NaN or infinity are always kept; returns 0 if they suffice, or without
- * rows.
+ * Returns the largest threshold that keeps at least a share of the parameters: the smallest MAV of the kept
+ * rows. Rows with NaN or infinity are always kept; returns 0 if these suffice, or without rows.
  *
  * Counts parameters by the MAVs' bits, which sort like the MAVs: first by the upper half, then by the lower.
  * Models of 400 billion parameters have 20 million rows; an object for each would need gigabytes.
@@ -22,7 +21,7 @@ export const thresholdThatKeeps = (share: number, tensors: readonly WeighedRows[
   for (const { vector, parameters } of tensors)
     for (const mav of vector) if (!Number.isFinite(mav)) kept += parameters;
   if (kept > 0 && kept >= wanted) return 0;
-  /** The lowest half word that must be kept, and the number of parameters above it. */
+  /** Returns the lowest half word to keep, and the number of parameters above it. */
   const lastOf = (
     above: number,
     halfOf: (bits: number) => number | undefined,

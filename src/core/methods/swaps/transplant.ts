@@ -11,17 +11,17 @@ import { transplantedRows, transplantNotes } from './transplanted.js';
 
 /** Parameters of `transplant`. */
 export interface TransplantParameters {
-  /** The model that gets another tokenizer. */
+  /** Model that gets another tokenizer. */
   model: ModelInput;
-  /** The model that gives the tokenizer; its layers are not used, and may have any size. */
+  /** Model that gives the tokenizer; layers are not used, and may have any size. */
   donor: ModelInput;
   /**
-   * For tokens that the model lacks. `omp`: sums of shared tokens' rows, found in the donor's embeddings by
-   * orthogonal matching pursuit. `subword`: the mean of the rows of the tokens into which the model's
+   * Rows for tokens that the model lacks. `omp`: sums of shared tokens' rows, found in the donor's embeddings
+   * by orthogonal matching pursuit. `subword`: the mean of the rows of the tokens into which the model's
    * tokenizer splits the text. `mean`: the mean of all rows. `zero`: zeros. Default `omp`.
    */
   rows?: (typeof newRows)[number] | undefined;
-  /** For `omp`: the largest number of rows in a sum, 1 to 4096. Default 64. */
+  /** For `omp`: most rows in a sum, 1 to 4096. Default 64. */
   k?: number | undefined;
 }
 

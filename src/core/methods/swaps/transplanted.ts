@@ -3,7 +3,7 @@ import type { Formula } from '../operations/formula.js';
 
 type Rows = NonNullable<MethodReport['transplanted']>;
 
-/** Counts a transplant's rows by source; undefined if the plan transplants none. */
+/** Counts a plan's transplanted rows by source; undefined without any. */
 export const transplantedRows = ({ shards }: ReportedPlan): Rows | undefined => {
   for (const { shape, expression } of shards.flatMap(({ tensors }) => tensors)) {
     const [rows = 0, ...columns] = shape;
@@ -41,7 +41,7 @@ const countsIn = (inside: unknown): readonly number[] | undefined => {
   return runs && countsOf([runs]);
 };
 
-/** Copied rows may be gathered in another order; rows that no run covers are 0. */
+/** Copied rows may be in another order; rows that no run covers are 0. */
 const countsOf = (parts: readonly (readonly (readonly number[])[])[]): number[] => {
   const [first = 0, ...others] = parts.map((runs) =>
     runs.reduce((total, run) => total + (run.at(-1) as number), 0),
@@ -54,7 +54,7 @@ const runsIn = (operand: unknown): readonly (readonly [number, number, number])[
     ? (operand.runs as readonly (readonly [number, number, number])[])
     : undefined;
 
-/** Finds a formula, also in nested operands. */
+/** Finds a formula, even in nested operands. */
 const formulaIn = (of: unknown): Formula<unknown> | undefined => {
   if (typeof of !== 'object' || of === null) return undefined;
   if ('kind' in of) return of as Formula<unknown>;

@@ -6,12 +6,12 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 export type ArceeFusionParameters = Readonly<Record<never, never>>;
 
 /**
- * Arcee Fusion (mergekit's `arcee_fusion`): takes elements of high importance from the model, all others from
- * the base. An element's importance is |x − base| times the Kullback-Leibler divergence between the row's
- * softmax and the base's. High means at least the tensor's median + 1.5 · interquartile range.
+ * Arcee Fusion (mergekit's `arcee_fusion`): takes elements of high importance from the model, others from the
+ * base. An element's importance is |x − base| times the Kullback-Leibler divergence between the row's softmax
+ * and the base's. It is high from the tensor's median + 1.5 · interquartile range.
  *
- * Divergences are float64 and quantiles exact. In mergekit, float32 sums are mostly rounding for experts near
- * their base, and quantiles are sampled above a million elements.
+ * Divergences are float64 and quantiles exact. In mergekit, float32 sums are mostly rounding errors for
+ * experts near their base, and quantiles above a million elements are sampled.
  */
 export const arceeFusion: TensorMethod<'required', ArceeFusionParameters> = tensorMethod({
   name: 'arcee_fusion',

@@ -12,7 +12,7 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 /** Parameters of `dare_ties` besides its models. */
 export type DareTiesParameters = RandomParameters;
 
-/** DARE (Yu et al. 2023) with TIES' election: random drops, rescaled, then like `ties` unnormalised. */
+/** DARE (Yu et al. 2023) with TIES' election: random drops, rescaled, then `ties` without normalisation. */
 export const dareTies: TensorMethod<'required', DareTiesParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_ties',
   title: 'DARE TIES',

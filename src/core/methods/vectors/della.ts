@@ -13,8 +13,8 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 export type DellaParameters = RankParameters;
 
 /**
- * DELLA (Deep et al. 2024): keeps each change with a probability that rises, with its magnitude's rank in the
- * row, from density − epsilon to density + epsilon. Rescales changes, and continues like `ties`.
+ * DELLA (Deep et al. 2024): keeps each change with a probability that rises with the rank of its magnitude in
+ * the row, from density − epsilon to density + epsilon. Rescales changes, and continues like `ties`.
  */
 export const della: TensorMethod<'required', DellaParameters, 'weight' | 'density' | 'epsilon'> =
   tensorMethod({

@@ -8,9 +8,9 @@ import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
 /** Parameters of `iso_c`. */
 export interface IsoCParameters {
-  /** Two or more models to merge. */
+  /** Two or more models. */
   models: readonly ModelInput[];
-  /** The common base, which gives names, dtypes and side files. */
+  /** The common base; gives names, dtypes and side files. */
   base: ModelInput;
   /** Factor λ of the merged change. Default 1. */
   lambda?: number | undefined;

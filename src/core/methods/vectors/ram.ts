@@ -5,18 +5,18 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 /** Parameters of `ram` besides its models. */
 export interface RamParameters {
-  /** Changes of at most this size count as 0. At least 0; default 1e-5. */
+  /** Changes up to this size count as 0. At least 0; default 1e-5. */
   epsilon?: SettingInput<number> | undefined;
 }
 
-/** Parameter `epsilon`, also of `ramplus_tl`. */
+/** Parameter `epsilon` of `ram` and `ramplus_tl`. */
 export const smallestChange = numberParameter('a number, 0 or more', (value) => value >= 0, 1e-5, {
   minimum: 0,
 });
 
 /**
  * Reinforced agent merging (arXiv 2601.13572; mergekit's `ram`): adds to each element of the base the mean of
- * the changes that exceed `epsilon`. A change by a single model is thus added in full.
+ * the changes above `epsilon`. A change by a single model is thus added in full.
  */
 export const ram: TensorMethod<'required', RamParameters> = tensorMethod({
   name: 'ram',

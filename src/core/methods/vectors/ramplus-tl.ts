@@ -13,9 +13,9 @@ export interface RamplusTlParameters extends RamParameters {
 }
 
 /**
- * Reinforced agent merging plus, for each tensor (arXiv 2601.13572; mergekit's `ramplus_tl`): `ram`, with
- * changes by a single model multiplied by 1 + r · min(ρ, alpha). ρ is the number of elements that the model
- * changes together with others, divided by the number it changes alone.
+ * Reinforced agent merging plus, by tensor (arXiv 2601.13572; mergekit's `ramplus_tl`): `ram`, with changes
+ * by a single model multiplied by 1 + r · min(ρ, alpha). ρ is the number of elements that the model changes
+ * together with others, divided by the number that it changes alone.
  */
 export const ramplusTl: TensorMethod<'required', RamplusTlParameters> = tensorMethod({
   name: 'ramplus_tl',

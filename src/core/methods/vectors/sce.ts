@@ -7,14 +7,13 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 export interface SceParameters {
   /** Share of the varying elements to keep: above 0, at most 1. Default 1. */
   selectTopk?: SettingInput<number> | undefined;
-  /** Accepted for mergekit's recipes; has no effect. */
+  /** No effect; accepted for mergekit's recipes. */
   int8Mask?: SettingInput<boolean> | undefined;
 }
 
 /**
  * SCE (Wan et al. 2024; mergekit's `sce`). Keeps the `select_topk` share of elements whose task vectors vary
- * most. Weights models by their mean squared change there, and sums changes that have the sign of their
- * total.
+ * most. Weights models by their mean squared change there, and sums changes with the sign of their total.
  */
 export const sce: TensorMethod<'required', SceParameters> = tensorMethod({
   name: 'sce',

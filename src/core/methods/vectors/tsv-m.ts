@@ -8,9 +8,9 @@ import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
 /** Parameters of `tsv_m`. */
 export interface TsvMParameters {
-  /** Two or more models to merge. */
+  /** Two or more models. */
   models: readonly ModelInput[];
-  /** The common base, which gives names, dtypes and side files. */
+  /** The common base; gives names, dtypes and side files. */
   base: ModelInput;
   /** Factor α of the merged change. Default 1. */
   alpha?: number | undefined;
@@ -26,7 +26,9 @@ const schema = schemaOf<TsvMParameters>()(
 
 type Parameters = z.output<typeof schema>;
 
-/** TSV-Merge (Gargiulo et al. 2025) for matrices in layers. Others get α times the mean task vector. */
+/**
+ * TSV-Merge (Gargiulo et al. 2025) for matrices in layers. Other tensors get α times the mean task vector.
+ */
 export const tsvM: Method<Parameters> = {
   ...bySingularValues,
   name: 'tsv_m',

@@ -18,11 +18,11 @@ import {
 
 const mostRank = 4096;
 
-/** Spells a name in any case for JSON Schema, whose patterns have no flag for it. */
+/** Makes a JSON Schema pattern for a name in any case; such patterns have no flag for it. */
 const anyCase = (name: string): string =>
   name.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 
-/** Accepts every spelling of a floating-point dtype; offers the shortest in completion. */
+/** Accepts every spelling of a floating-point dtype; completion offers the shortest. */
 export const dtypeSchema = z
   .custom<DtypeName>((value) => typeof value === 'string' && parseDtype(value) !== undefined)
   .meta({
@@ -40,7 +40,7 @@ export const dtypeWords = {
   names: dtypeNames,
 };
 
-/** A shard size; its unit is checked where shards are laid out. */
+/** A shard size, whose unit is checked when shards are laid out. */
 const sizeSchema = z
   .custom<string | number>((value) => typeof value === 'string' || typeof value === 'number')
   .meta({
@@ -64,7 +64,7 @@ export const layoutSettings = {
   }),
 };
 
-/** Settings of all recipes, nested ones too. */
+/** Settings of all recipes, including nested ones. */
 export const commonSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'The floating dtype of the output: every floating tensor is converted, copied ones too.',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Makes arrays read-only, because zod infers mutable arrays. */
+/** Makes arrays read-only; zod infers mutable ones. */
 type Listed<T> = T extends readonly (infer Item)[] ? readonly Item[] : T;
 
 type Given<T> = Listed<Exclude<T, undefined>>;
@@ -16,7 +16,7 @@ export type Drift<A, B> =
     }[keyof A & keyof B];
 
 /**
- * Does not compile if the schema differs from its interface; the error names the parameter.
+ * Compiles only if the schema equals its interface; the error names the parameter.
  *
  * @example const schema = schemaOf<SoupParameters>()(z.strictObject({ … }));
  */

@@ -12,12 +12,11 @@ import type { ModelInput } from './recipe-input.js';
 
 /** A model as a recipe refers to it. */
 export interface ModelReference {
-  /** `task`, `language`, `base`, `model` and others. */
   readonly role: string;
   readonly model: ModelInput;
-  /** Place in the recipe, for errors. Default: the role. */
+  /** Place in the recipe, for errors; default: the role. */
   readonly path?: RecipePath;
-  /** True if the method takes, and checks, only some tensors; the model may then be given several times. */
+  /** True if the method takes and checks only some tensors; then the model may be given several times. */
   readonly inPart?: boolean;
 }
 
@@ -29,8 +28,8 @@ export interface NeededStatistics {
   readonly base: ModelInput;
   readonly experts: readonly ModelInput[];
   /**
-   * `rows`: MAVs of the task vectors' rows, each if `eachRow`, otherwise means. `thresholds`: for each task
-   * vector, the magnitude that a share (`densities`) of its elements reaches; and the prevailing sign among
+   * `rows`: the task vectors' MAVs, for every row if `eachRow`, otherwise means. `thresholds`: for each task
+   * vector, the magnitude that a share (`densities`) of its elements reaches; and the majority sign among
    * these elements.
    */
   readonly what:
@@ -54,14 +53,14 @@ export interface TaskVectorStatistics {
       }
     >
   >;
-  /** NaN if the row contains NaN or infinity. */
+  /** By tensor: a MAV per row; NaN if the row contains NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
-/** Statistics as `NeededStatistics` asks for them, in the order of its experts. */
+/** The statistics that `NeededStatistics` requests, in the order of its experts. */
 export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
-  /** Magnitudes from which changes are kept, for `thresholds`. */
+  /** Thresholds of magnitude, for `thresholds`. */
   readonly thresholds: readonly number[];
   /** The sign of most sums of changes that reach the thresholds. */
   readonly majoritySign: MajoritySign;
@@ -72,7 +71,7 @@ export type MajoritySign = -1 | 0 | 1;
 
 export const noStatistics: Statistics = { taskVectors: [], thresholds: [], majoritySign: 0 };
 
-/** A model's names and configuration, without weights. */
+/** A model's tensor names and configuration, without weights. */
 export interface ModelView {
   readonly name: string;
   /** The recipe that makes the model; absent for a checkpoint. */
@@ -80,13 +79,11 @@ export interface ModelView {
   readonly layers: number;
   readonly places: ReadonlyMap<string, Place>;
   readonly tensors: ReadonlyMap<string, { readonly dtype: Dtype; readonly shape: Shape }>;
-  /** Content of `config.json`. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The merged models and their statistics. */
 export interface CompileContext extends Statistics {
-  /** Number of the first model's layers. */
   readonly layers: number;
   readonly models: readonly ModelView[];
 }
@@ -94,7 +91,7 @@ export interface CompileContext extends Statistics {
 /** An output tensor, for outputs whose tensors differ from the first model's. */
 export interface OutputTensor {
   readonly name: string;
-  /** The tensor whose dtype and shape the output tensor gets. */
+  /** The tensor that determines dtype and shape. */
   readonly like: ModelTensorPlace;
   /** Default: the shape of `like`. */
   readonly shape?: Shape;
@@ -106,45 +103,43 @@ export interface ModelTensorPlace {
   readonly tensor: string;
 }
 
-/** A method with resolved parameters. Maps a tensor's place to an expression without I/O. */
+/** A method with resolved parameters, which maps a tensor's place to an expression without I/O. */
 export interface Compiled {
-  /** The parameters as used, in YAML's spelling, for `layerloom.json` and the card. */
+  /** Parameters as used, with keys as in YAML, for `layerloom.json` and the card. */
   readonly resolved: Readonly<Record<string, unknown>>;
-  /** Parameters that reproduce the merge, if some are computed, such as weights. Default: the recipe's. */
+  /** Parameters that reproduce the merge if some are computed, such as weights; default: the recipe's. */
   readonly again?: Readonly<Record<string, unknown>>;
   /** @throws INVALID_PARAMETER if the tensor has no expression */
   expressionOf(place: Place, tensor: string): Expression;
-  /** The parameters as used for one tensor, for `--explain`. */
+  /** Parameters as used for one tensor, for `--explain`. */
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
-  /** The output's tensors, if they differ from the first model's. */
+  /** The output's tensors, if other than the first model's. */
   readonly outputs?: readonly OutputTensor[];
-  /** If layers are rearranged: for each output layer, the layer it is like, and layers combined with it. */
+  /** If layers are rearranged: for each output layer, the layer it is like and those combined with it. */
   readonly layersLike?: readonly Origin[];
-  /** True if layers of multi-token prediction are left out, because the number of other layers changed. */
+  /** True if multi-token prediction is left out because the number of other layers changed. */
   readonly leavesDraftsOut?: boolean;
-  /** Values that differ from the first model's `config.json`. */
+  /** Changes to the first model's `config.json`. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
-  /** For a mixture of experts from dense models: its `model_type`, and its experts' layout. */
+  /** For a mixture of experts made from dense models: its `model_type` and experts' layout. */
   readonly mixture?: { readonly family: string; readonly form: ExpertLayout };
   /** Warnings about results that users probably do not want. */
   readonly warnings?: readonly string[];
-  /** Filters that matched no tensor; complete after `expressionOf` was called for all tensors. */
+  /** Filters that matched no tensor; complete after `expressionOf` has been called for all tensors. */
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
 }
 
-/** Which models a method takes. */
+/** The models that a method takes. */
 export interface Takes {
   /** `required`: every recipe needs a base. `optional`: a recipe may name one. `none`: no such parameter. */
   readonly base: 'required' | 'optional' | 'none';
-  /**
-   * The parameters for other models: `task` and `language` (`pair`), `models` (`list`) or `model` (`one`).
-   */
+  /** Parameters for other models: `task` and `language` (`pair`), `models` (`list`) or `model` (`one`). */
   readonly models: 'pair' | 'list' | 'one';
-  /** True if the merge starts from `base` instead of a common ancestor, as in slerp. */
+  /** True if the merge starts from `base`, as in slerp, and the base is not a common ancestor. */
   readonly startsFromBase?: boolean;
 }
 
-/** A plan, as its method reports on it. */
+/** A plan on which its method reports. */
 export interface ReportedPlan {
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly inputs: readonly { readonly name: string; readonly role: string }[];
@@ -153,16 +148,17 @@ export interface ReportedPlan {
       readonly name: string;
       readonly shape: Shape;
       readonly expression: Formula<unknown>;
-      /** Indexes of all inputs that the formula reads, including nested formulas. */
+      /** Indexes of all inputs that a formula reads, at any depth. */
       readonly madeOf: readonly number[];
     }[];
   }[];
 }
 
-/** Rows and parameters of an output, and how many of them come from the expert. */
+/** Rows and parameters of an output, and how many of them are the expert's. */
 export interface Kept {
   /**
-   * Rows of a matrix along the dimension that the recipe's `rows` chooses; another tensor counts as one row.
+   * Rows along the dimension that the recipe's `rows` selects; a tensor other than a matrix counts as one
+   * row.
    */
   readonly rows: number;
   readonly rowsKept: number;
@@ -170,7 +166,7 @@ export interface Kept {
   readonly parametersKept: number;
 }
 
-/** Figures for a merge's result and `layerloom.json`. */
+/** Figures for results and `layerloom.json`. */
 export interface MethodReport {
   readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
   /** Embedding rows after a change of tokenizer; `padding` rows belong to no token. */
@@ -194,12 +190,12 @@ export interface Citation {
   readonly source: { readonly arxiv: string } | { readonly url: string };
 }
 
-/** A merge method; each has a file under src/core/methods/ and an entry in src/core/methods/index.ts. */
+/** A merge method. Each has a file in src/core/methods/ and an entry in src/core/methods/index.ts. */
 export interface Method<Parameters> {
   /** Name in snake_case. */
   readonly name: string;
   readonly title: string;
-  /** Fills in defaults; `shape` has a key for each parameter. */
+  /** Fills in defaults; `shape` has a key per parameter. */
   readonly schema: z.ZodType<Parameters> & { readonly shape: object };
   readonly tags: readonly string[];
   /** Citations for the model card; they may depend on the parameters. */
@@ -207,31 +203,31 @@ export interface Method<Parameters> {
   readonly takes: Takes;
   /** The models in the order of terms. The first gives names, dtypes, side files and configuration. */
   models(parameters: Parameters): readonly ModelReference[];
-  /** Models that are checked against the others but not merged, such as a base. */
+  /** Models that are checked but not merged, such as a base. */
   companions(parameters: Parameters): readonly ModelReference[];
   readonly keepsCard: boolean;
   /** True if layers must be numbered 0 to L−1. */
   readonly needsLayers: boolean | ((parameters: Parameters) => boolean);
   /** True if numbers of layers may differ. */
   stacksLayers?(parameters: Parameters): boolean;
-  /** True if recipes cannot be nested: the output is no input of a merge. */
+  /** True if its output cannot be an input, so that recipes cannot be nested. */
   readonly standsAlone?: boolean;
-  /** The parameter that lists a file for each model. Experiments do not run methods with such files. */
+  /** The parameter with a file for each model. Experiments refuse such methods. */
   readonly filesOfModels?: string;
-  /** Required parameters, as alternative sets. Default: read from the schema. */
+  /** Required parameters, as alternative sets; default: from the schema. */
   readonly required?: readonly (readonly string[])[];
-  /** True if these unchecked parameters need the base, although `takes` says `optional`. */
+  /** True if these unchecked parameters need the base although `takes` says `optional`. */
   needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
-  /** Parameters that have no effect beside the given unchecked ones; experiments do not record them. */
+  /** Parameters without effect next to the given unchecked ones; experiments do not record them. */
   idle?(parameters: Readonly<Record<string, unknown>>): readonly string[];
   /** How the first model gets the second's tokenizer. */
   transplant?(parameters: Parameters): TransplantRequest;
   /** Statistics that the method needs; undefined if headers suffice. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;
-  /** @throws LayerloomError if the parameters do not fit the models */
+  /** @throws LayerloomError if the parameters do not suit the models */
   compile(parameters: Parameters, context: CompileContext): Compiled;
-  /** Lines about values derived from the models, printed before the merge. */
+  /** Lines about derived values, printed before the merge. */
   notes?(plan: ReportedPlan): readonly string[];
-  /** Returns figures for the merge's result and `layerloom.json`. */
+  /** Figures for results and `layerloom.json`. */
   report?(plan: ReportedPlan): MethodReport;
 }

@@ -1,6 +1,6 @@
 import type { Citation } from './method.js';
 
-// A method may cite two of these.
+// Publications that several methods cite.
 
 export const layerSwapping: Citation = {
   key: 'bandarkar2024layerswapping',
@@ -150,7 +150,7 @@ export const tokenizerTransplantation: Citation = {
   source: { arxiv: '2506.06607' },
 };
 
-/** Citation for methods without a publication of their own. */
+/** For methods without their own publication. */
 export const mergekit: Citation = {
   key: 'goddard2024mergekit',
   title: "Arcee's MergeKit: A Toolkit for Merging Large Language Models",

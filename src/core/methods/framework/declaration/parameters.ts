@@ -6,7 +6,7 @@ import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './met
 import type { ModelInput } from './recipe-input.js';
 import { isUncheckedRecipe } from './unchecked-recipe.js';
 
-// Schemas that several methods share. Error messages complete the sentence "PARAMETER: expected …".
+// Schemas shared by methods. Error messages complete "PARAMETER: expected …".
 
 const isModel = (value: unknown): value is ModelInput =>
   typeof value === 'string' ? value !== '' : isUncheckedRecipe(value);
@@ -20,7 +20,6 @@ const named = (value: ModelInput): unknown => {
   return typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model;
 };
 
-/** A model: a location, or a nested recipe. */
 export const modelSchema = z.preprocess(
   named,
   z.custom<ModelInput>(isModel, {
@@ -37,11 +36,11 @@ export const countSchema = countOf('layers');
 
 const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
 
-/** True if weights sum to 0 within rounding, so that no division by the sum is possible. */
+/** True if weights sum to 0 within rounding, and cannot be divided by their sum. */
 const sumsToZero = (weights: readonly number[]): boolean =>
   Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
 
-/** A list of weights, which may be negative, but must not sum to 0. */
+/** Weights; may be negative, but must not sum to 0. */
 export const weightsSchema = z
   .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
   .min(1, { error: 'a weight for each model' })
@@ -54,7 +53,7 @@ export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], 
 });
 
 /**
- * For each expert, 1 / its mean MAV (mean absolute value of a row of the task vector; paper §5).
+ * Returns 1 / mean MAV for each expert (mean absolute value of a task vector's rows; paper §5).
  *
  * @throws MAV_UNDEFINED for an expert that equals its base
  */
@@ -92,31 +91,33 @@ export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   });
 };
 
-/** Returns the models that a recipe merges; undefined if all are checkpoints. */
+/** Returns the models that a nested recipe merges; undefined if none is a recipe. */
 const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unknown>>) => {
   if (Array.isArray(models)) return models as readonly unknown[];
   if (task !== undefined) return [task, language];
   return model === undefined ? undefined : [model];
 };
 
-/** Names a model; `soup(math-1, math-2)` for a recipe. */
 const nameOf = (model: unknown): string =>
   isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
 
-/** Returns weights as given and, for `magnitude`, also the computed numbers. */
+/** Returns weights as given; for `magnitude` also the computed numbers. */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],
 ): Record<string, unknown> =>
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
-/** Returns weights for a record: shares of 1 if normalising them again changes no bit, else the weights as used. */
+/**
+ * Returns weights for a record: shares of 1 if normalising them again changes no bit, else the weights as
+ * used.
+ */
 export const repeatableWeights = (used: readonly number[]): readonly number[] => {
   const shares = normalise(used);
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;
 };
 
-/** Returns the mean MAV over all rows of all tensors, except rows with NaN or infinity. */
+/** Returns the mean MAV over all tensors' rows without NaN and infinity. */
 export const meanMavOf = (
   tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],
 ): number => {
@@ -129,7 +130,7 @@ export const meanMavOf = (
   return sum / rows;
 };
 
-/** Returns w / Σw in float64; kernels round the results to their precision. */
+/** Returns w / Σw in float64; kernels round to their own precision. */
 export const normalise = (weights: readonly number[]): number[] => {
   const total = sum(weights);
   return weights.map((weight) => weight / total);

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { commonSettings, outputSettings } from './common-settings.js';
 
-/** Filled by methods/recipes.ts, to avoid imports here. */
+/** Filled by methods/recipes.ts, which avoids imports here. */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface RecipesByMethod {}
 
@@ -13,23 +13,23 @@ export interface RecipesByMethod {}
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface CustomMethods {}
 
-/** The tokenizer and vocabulary of a merge's output. */
+/** The tokenizer and vocabulary of a merge. */
 export interface TokenizerParameters {
   /**
-   * - `auto` (default): the union of vocabularies, with at least as many rows as the largest model. An error
-   *   if a shared token has different ids.
-   * - `strict`: an error if vocabularies differ.
+   * - `auto` (default): the union of vocabularies, with at least as many rows as the largest model. Fails if
+   * a shared token has different ids.
+   * - `strict`: fails if vocabularies differ.
    * - `union`: all tokens, the base's first; `base`: tokens of the base, or of the first model; a model: its
-   *   tokens. As many rows as tokens, as in mergekit.
+   * tokens. As many rows as tokens, as in mergekit.
    */
   source?: ModelInput | undefined;
-  /** Tokens whose embeddings come from elsewhere than `source`. */
+  /** Tokens whose embeddings do not come from `source`. */
   tokens?: readonly TokenParameters[] | undefined;
-  /** Rounds the number of rows up to a multiple; the new rows are the mean of the others. */
+  /** Rounds the number of rows up to a multiple. New rows are the mean of the others. */
   padToMultipleOf?: number | undefined;
 }
 
-/** A token and the source of its embedding. A token that no model has is added to the vocabulary. */
+/** A token and the source of its embedding. A token in no model is added to the vocabulary. */
 export interface TokenParameters {
   token: string;
   /** A model that has the token; another token of a model; or zeros. Default: the tokenizer's `source`. */
@@ -39,13 +39,13 @@ export interface TokenParameters {
     | { model: ModelInput; tokenId: number }
     | { zero: true }
     | undefined;
-  /** True replaces the embedding in models that have the token, too. Default false. */
+  /** Also replace the embedding in models that have the token. Default false. */
   force?: boolean | undefined;
 }
 
-/** Settings of any recipe; common-settings.ts has more. */
+/** Settings of any recipe; see also common-settings.ts. */
 export interface CommonParameters extends z.input<typeof commonSettings>, z.input<typeof outputSettings> {
-  /** Short for a `tokenizer` that has only `source`. */
+  /** Short for a `tokenizer` with only `source`. */
   tokenizerSource?: ModelInput | undefined;
   tokenizer?: TokenizerParameters | undefined;
 }
@@ -54,8 +54,11 @@ type RecipesOf<ByMethod> = {
   [Name in keyof ByMethod]: { method: Name } & ByMethod[Name] & CommonParameters;
 }[keyof ByMethod];
 
-/** A merge as a caller describes it, in camel case. */
+/** A merge given as an object with keys in camel case. */
 export type RecipeInput = RecipesOf<RecipesByMethod> | RecipesOf<CustomMethods>;
 
-/** A model: a path, or `org/name` in the hub cache, perhaps after `NAME=`; or a recipe that makes it. */
+/**
+ * A model: a path, or `org/name` in the hub cache, with an optional prefix `NAME=`; or a recipe that makes
+ * it.
+ */
 export type ModelInput = string | RecipeInput;

@@ -4,7 +4,7 @@ import { checkpointMerging, modelSoups, pretrainedAveraging } from './papers.js'
 // Weights of a run's checkpoints, oldest first. Imports no library, because the command line imports names
 // from here.
 
-/** The learning rate after a share x of the decay, divided by its peak. */
+/** The learning rate after a share x of the decay, relative to its peak. */
 const decays = {
   linear: (x: number) => 1 - x,
   cosine: (x: number) => (1 + Math.cos(Math.PI * x)) / 2,
@@ -16,7 +16,6 @@ export type Decay = keyof typeof decays;
 export interface ScheduleSettings {
   /** Shape of the decay, for `wsm`. */
   readonly decay: Decay;
-  /** For `ema`: the share of each newer checkpoint in the average, between 0 and 1. */
   readonly alpha: number;
 }
 
@@ -68,6 +67,6 @@ export const settingOf = (schedule: Schedule): keyof ScheduleSettings | undefine
 
 export const citationsOf = (schedule: Schedule): readonly Citation[] => kindOf(schedule).citations;
 
-/** Returns weights in float64, oldest first; they sum to 1 within rounding. */
+/** Returns weights in float64, oldest first. They sum to 1 within rounding. */
 export const scheduleWeights = (schedule: Schedule, count: number, settings: ScheduleSettings): number[] =>
   kindOf(schedule).weights(count, settings);

@@ -5,8 +5,8 @@ import type { RecipePath } from './method.js';
 export type Scalar = number | boolean | string;
 
 /**
- * A parameter in a recipe: one value; a list, which is a gradient over the layers; or values with filters,
- * where the first match counts. A filter is a part of a tensor's name; `*` or no filter matches all.
+ * A parameter in a recipe: a value; a list, which is a gradient over the layers; or values with filters, of
+ * which the first match counts. A filter is part of a tensor's name; `*` or no filter matches all.
  */
 export type SettingInput<Value extends Scalar = Scalar> =
   | Value
@@ -21,17 +21,16 @@ interface FilteredValue<Value extends Scalar = Scalar> {
 
 /** Valid values of a method's parameter, and its default. */
 export interface ParameterSpec<Value extends Scalar = Scalar> {
-  /** Completes the sentence "PARAMETER: expected …". */
+  /** Completes "PARAMETER: expected …". */
   readonly expected: string;
-  /** True if the value is allowed. */
   accepts(value: unknown): value is Value;
-  /** The default; absent if the recipe must give a value. */
+  /** The default; without one, recipes must give a value. */
   readonly default?: Value;
-  /** JSON Schema of a value, for editors; may accept more than `accepts`. */
+  /** JSON Schema for editors; may accept more than `accepts`. */
   readonly json?: Readonly<Record<string, unknown>>;
 }
 
-/** Specs by the parameters' names. */
+/** Specs by parameter. */
 export type ParameterSpecs<Values> = {
   readonly [Name in keyof Values]: ParameterSpec<Values[Name] & Scalar>;
 };
@@ -39,8 +38,8 @@ export type ParameterSpecs<Values> = {
 /**
  * Specifies a finite number.
  *
- * @param expected completes the sentence "PARAMETER: expected …"
- * @param preset without a default, recipes must give a value
+ * @param expected completes "PARAMETER: expected …"
+ * @param preset default; without one, recipes must give a value
  * @param json bounds in JSON Schema
  */
 export const numberParameter = (
@@ -55,18 +54,18 @@ export const numberParameter = (
   ...(preset === undefined ? {} : { default: preset }),
 });
 
-/** A parameter that is any finite number. */
+/** Specifies any finite number. */
 export const anyNumber = (preset?: number): ParameterSpec<number> =>
   numberParameter('a finite number', () => true, preset);
 
-/** A parameter that is a share: above 0, at most 1. */
+/** Specifies a share: above 0, at most 1. */
 export const share = (preset?: number): ParameterSpec<number> =>
   numberParameter('a share above 0, at most 1', (value) => value > 0 && value <= 1, preset, {
     exclusiveMinimum: 0,
     maximum: 1,
   });
 
-/** A parameter that is true or false. */
+/** Specifies true or false. */
 export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   expected: 'true or false',
   json: { type: 'boolean' },
@@ -74,7 +73,7 @@ export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   default: preset,
 });
 
-/** A parameter that has one of a few values. */
+/** Specifies a choice among a few values. */
 export const oneOf = <const Value extends Scalar>(
   expected: string,
   values: readonly Value[],
@@ -91,7 +90,7 @@ const isScalar = (value: unknown): value is Scalar => ['number', 'boolean', 'str
 const isFiltered = (value: unknown): value is FilteredValue =>
   typeof value === 'object' && value !== null && 'value' in value;
 
-/** Values for all tensors. Remembers which filters have matched. */
+/** A parameter's values for all tensors; remembers which filters have matched. */
 export class Setting {
   readonly path: RecipePath;
   readonly input: SettingInput;
@@ -115,8 +114,8 @@ export class Setting {
   }
 
   /**
-   * @param t position of the tensor's layer in its slice, from 0 (the first layer, and tensors outside the
-   * layers) to 1 (the last layer)
+   * @param t position of the tensor's layer in its slice, from 0 (first layer, and tensors outside the
+   * layers) to 1 (last layer)
    * @returns undefined if no filter matches
    */
   at(tensor: string, t: number): Scalar | undefined {
@@ -127,7 +126,7 @@ export class Setting {
     return interpolate(found.values, t);
   }
 
-  /** Returns the filters that have matched no tensor so far. */
+  /** Returns filters that have matched no tensor yet. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#cases.flatMap(({ filter, path }, index) =>
       filter === undefined || this.#matched.has(index) ? [] : [{ what: `filter ${filter}`, path }],
@@ -158,7 +157,7 @@ const checkValues = (
   return values as readonly Scalar[];
 };
 
-/** Interpolates at `t` (0 to 1) in equidistant values; takes the lower value unless both are numbers. */
+/** Interpolates equidistant values at `t` (0 to 1); takes the lower value unless both are numbers. */
 const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   const scaled = t * (values.length - 1);
   const index = Math.floor(scaled);
@@ -176,10 +175,10 @@ export const invalidSetting = (path: RecipePath, value: unknown, expected: strin
   );
 
 /**
- * Returns the value of the first setting that has one for the tensor, otherwise the default.
+ * Returns a tensor's value from the first setting that has one, else the default.
  *
- * @param settings the most specific first
- * @throws INVALID_PARAMETER if there is neither value nor default
+ * @param settings most specific first
+ * @throws INVALID_PARAMETER without value and default
  */
 export const resolveSetting = (
   name: string,

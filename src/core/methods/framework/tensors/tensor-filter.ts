@@ -4,7 +4,7 @@ import { matches } from '../match-names.js';
 
 const expected = 'parts of tensors\' names, such as q_proj,k_proj or "*.mlp.*"';
 
-/** Filters as a list, or as a text with commas: parts of names or, with `*`, patterns for whole names. */
+/** Filters as a list, or text with commas: parts of names or, with `*`, patterns for whole names. */
 export const filtersSchema = z
   .union([z.string(), z.array(z.string())], { error: expected })
   .transform((given) => (typeof given === 'string' ? given.split(',') : given).map((each) => each.trim()))

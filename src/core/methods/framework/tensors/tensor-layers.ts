@@ -30,7 +30,9 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
   }));
 };
 
-/** Returns the place of a tensor outside the layers: the first slice's start (embeddings) or the last's end. */
+/**
+ * Returns the place of a tensor outside the layers: the first slice's start (embeddings) or the last's end.
+ */
 export const placeIn = (
   slices: readonly LayerSlice[],
   layers: readonly Layer[],

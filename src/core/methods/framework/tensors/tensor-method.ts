@@ -33,7 +33,7 @@ const rangeSchema = z.tuple([z.int().nonnegative(), z.int().nonnegative()], {
   error: '[first layer, the one after the last]',
 });
 
-/** Accepts any values, because `Setting` checks them later. */
+/** Accepts any values, which `Setting` checks later. */
 const unknowns = (
   specs: Readonly<Record<string, ParameterSpec>>,
   perModel: boolean,
@@ -74,7 +74,7 @@ const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
     ...perModel,
   };
   const schema = z.strictObject(shape).transform((raw, context) =>
-    // Reports only a misspelt parameter: the intended one would be reported as missing.
+    // Reports only a misspelt parameter; otherwise the intended one would be reported as missing.
     context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
   );
   return Object.assign(schema as z.ZodType<TensorRecipe>, { shape });
@@ -83,11 +83,11 @@ const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
 type None = Readonly<Record<never, never>>;
 
 /**
- * Makes a method from a spec, with gradients, filters, slices and precedence (docs/methods.md).
+ * Makes a method from a spec; adds gradients, filters, slices and precedence (docs/methods.md).
  *
  * @example tensorMethod({ name: 'nearswap', title: 'NearSwap', base: 'required', models: { least: 1, most: 1
- *   }, shared: { t: anyNumber() }, expression: ({ base, models: [source], shared: { t } }) => ({ kind:
- *   'nearSwap', base, source, t }) })
+ * }, shared: { t: anyNumber() }, expression: ({ base, models: [source], shared: { t } }) => ({ kind:
+ * 'nearSwap', base, source, t }) })
  */
 export const tensorMethod = <
   const Base extends BaseUse,
@@ -103,7 +103,7 @@ export const tensorMethod = <
   keyof NoInfer<PerModel>,
   NoInfer<Dialect>
 > => {
-  // Safe cast: numbers of models, and values, are checked before `expression` is called.
+  // A safe cast: numbers of models and values are checked before `expression` is called.
   const spec = typed as unknown as TensorMethodSpec;
   let schema: Method<TensorRecipe>['schema'] | undefined;
   return {
@@ -117,7 +117,7 @@ export const tensorMethod = <
       startsFromBase: spec.startsFromBase ?? false,
     },
     keepsCard: false,
-    // Lazy, because making all methods' schemas takes a tenth of a short command's time.
+    // Lazy: making all methods' schemas takes a tenth of a short command's time.
     get schema() {
       schema ??= schemaOf(spec);
       return schema;
@@ -148,7 +148,9 @@ export const tensorMethod = <
   };
 };
 
-/** Returns a parameter that must be constant, because a statistic of the whole model needs it. */
+/**
+ * Returns a parameter that must be the same for all tensors, because a statistic of the whole model needs it.
+ */
 const constantOf = (
   name: string,
   { name: by, perModel = {} }: TensorMethodSpec,
@@ -168,7 +170,7 @@ const constantOf = (
   return preset;
 };
 
-/** Lists each model once: the donor first, and the base last unless it is the donor. */
+/** Lists each model once: the donor first; the base last, unless it is the donor. */
 const distinctModels = (recipe: TensorRecipe): readonly ModelReference[] => {
   const references: ModelReference[] = [];
   const add = (role: string, model: ModelInput | undefined, path: RecipePath) => {

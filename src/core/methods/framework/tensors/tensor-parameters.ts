@@ -4,15 +4,15 @@ import type { Scalar, SettingInput } from '../declaration/settings.js';
 import type { TensorRecipe } from './tensor-recipe.js';
 import type { BaseUse } from './tensor-spec.js';
 
-/** Parameters as recipes give them, all optional: the types do not tell which have defaults. */
+/** Parameters in recipes, all optional: the types do not tell which have defaults. */
 export type Settings<Values> = { [Name in keyof Values]?: SettingInput<Values[Name] & Scalar> | undefined };
 
 /** All parameters as required, so that two types can be compared. */
 type Given<Parameters> = { [Name in keyof Parameters]-?: Exclude<Parameters[Name], undefined> };
 
 /**
- * Makes each tensor from the models' tensors of that name. A model's entry may override the parameters named
- * in `PerModel`.
+ * A method that makes each tensor from the models' tensors of that name. A model's entry may override the
+ * parameters in `PerModel`.
  */
 export interface TensorMethod<
   Base extends BaseUse,
@@ -20,13 +20,15 @@ export interface TensorMethod<
   PerModel extends keyof Parameters = never,
   Dialect extends string = never,
 > extends Method<TensorRecipe> {
-  /** Never set. Makes types invariant, so that a spec must match its documented interface to compile. */
+  /**
+   * Never set. Makes types invariant, so that a spec compiles only if it matches its documented interface.
+   */
   readonly types?: (
     exactly: readonly [Base, Given<Parameters>, PerModel, Dialect],
   ) => readonly [Base, Given<Parameters>, PerModel, Dialect];
 }
 
-/** A model, perhaps with parameters of its own. */
+/** A model, optionally with its own parameters. */
 export type ModelEntry<Own> =
   | ModelInput
   | ({
@@ -35,36 +37,36 @@ export type ModelEntry<Own> =
       name?: string | undefined;
     } & Partial<Own>);
 
-/** Consecutive layers of the output, and their sources. */
+/** Consecutive layers of the output and their sources. */
 export type SliceEntry<Parameters, PerModel extends keyof Parameters> = {
   sources: readonly ({
     model: ModelInput;
-    /** First layer, and the layer after the last; each source gives equally many. */
+    /** First layer, and the layer after the last; each source gives the same number. */
     layerRange: readonly [number, number];
   } & Partial<Pick<Parameters, PerModel>>)[];
-  /** The slice's base. Default: the recipe's. */
+  /** The slice's base; default: the recipe's. */
   base?: ModelInput | undefined;
 } & Partial<Parameters>;
 
 interface WholeModels<Own> {
-  /** Models other than the base. The first gives names, dtypes and side files. */
+  /** Models other than the base; the first gives names, dtypes and side files. */
   models: readonly ModelEntry<Own>[];
   slices?: undefined;
 }
 
 interface StackedLayers<Parameters, PerModel extends keyof Parameters> {
-  /** The output's layers from the bottom, from any layers of any models. */
+  /** The output's layers from the bottom, taken from any layers of any models. */
   slices: readonly SliceEntry<Parameters, PerModel>[];
   models?: undefined;
 }
 
 interface OptionalBase {
-  /** The model from which the others were fine-tuned. */
+  /** The model that the others were fine-tuned from. */
   base?: ModelInput | undefined;
 }
 
 interface RequiredBase {
-  /** The model from which the others were fine-tuned, or the starting point (slerp, nearswap, Arcee). */
+  /** The model that the others were fine-tuned from, or the starting point (slerp, nearswap, Arcee). */
   base: ModelInput;
 }
 
@@ -84,7 +86,7 @@ type TensorParameters<Base extends BaseUse, Parameters, PerModel extends keyof P
     dialect?: 'mergekit' | Dialect | undefined;
   };
 
-/** Types a method's parameters, for `CustomMethods` (docs/methods.md). */
+/** The type of a method's parameters, for `CustomMethods` (docs/methods.md). */
 export type MethodParameters<M> =
   M extends TensorMethod<infer Base, infer Parameters, infer PerModel, infer Dialect>
     ? TensorParameters<Base, Parameters, PerModel & keyof Parameters, Dialect>

@@ -20,24 +20,24 @@ const names = z
 
 const parts = z.strictObject({ language: names, task: names, both: names, neither: names });
 
-/** A partition; a `partition.json`'s path is replaced before recipes are checked. */
+/** A partition. The path of a `partition.json` is replaced before recipes are checked. */
 export const partitionSchema = z.union([z.string(), parts], {
   error: `the file that \`${layerloomCommand('partition')}\` wrote, or its parts: language, task, both, neither`,
 });
 
-/** Finds the part of a tensor, and remembers which patterns matched. */
+/** Finds a tensor's part, and remembers which patterns matched. */
 export class PartOfTensor {
   readonly #parts: readonly { readonly part: PartName; readonly pattern: string }[];
   readonly #used = new Set<string>();
 
-  /** @throws INVALID_PARAMETER for a path: only the outermost recipe may give one */
+  /** @throws INVALID_PARAMETER for a path, which only the outermost recipe may give */
   constructor(given: string | TensorParts) {
     if (typeof given === 'string')
       throw refused(given, 'the parts here; a file only in the outermost recipe of a merge');
     this.#parts = partNames.flatMap((part) => (given[part] ?? []).map((pattern) => ({ part, pattern })));
   }
 
-  /** @throws INVALID_PARAMETER for a tensor in no part, or in several */
+  /** @throws INVALID_PARAMETER for a tensor in no part or in several */
   of(tensor: string): PartName {
     const found = this.#parts.filter(({ pattern }) => matches(tensor, pattern));
     for (const { pattern } of found) this.#used.add(pattern);

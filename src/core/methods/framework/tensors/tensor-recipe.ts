@@ -23,7 +23,7 @@ export interface LayerSlice {
   readonly path: RecipePath;
 }
 
-/** A checked recipe, as far as checks need no open models. */
+/** A recipe checked as far as possible without opening models. */
 export interface TensorRecipe {
   readonly base: ModelInput | undefined;
   readonly models: readonly ModelSettings[];
@@ -31,11 +31,11 @@ export interface TensorRecipe {
   readonly slices: readonly LayerSlice[] | undefined;
   readonly settings: Settings;
   readonly dialect: string;
-  /** The model that gives names, dtypes and side files: the first. */
+  /** The first model, which gives names, dtypes and side files. */
   readonly donor: ModelInput;
 }
 
-/** A recipe whose models are checked, but not its settings. */
+/** A recipe with checked models and unchecked settings. */
 export interface RawTensorRecipe {
   readonly base?: ModelInput;
   readonly models?: readonly RawModel[];
@@ -62,7 +62,7 @@ export const settingsOf = (
       .map(([name, spec]) => [name, new Setting(spec, raw[name], [...path, name])]),
   );
 
-/** True for the same model; nested recipes are equal by content. */
+/** True for the same model; nested recipes are compared by content. */
 export const same = (a: unknown, b: unknown): boolean =>
   a !== undefined && (a === b || (typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)));
 

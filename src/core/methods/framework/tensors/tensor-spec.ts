@@ -3,13 +3,13 @@ import type { Citation, MajoritySign, NeededStatistics, RecipePath } from '../de
 import type { ModelInput } from '../declaration/recipe-input.js';
 import type { ParameterSpecs, Scalar } from '../declaration/settings.js';
 
-/** Parameter values for one tensor, by name. */
+/** Parameter values for one tensor. */
 export type Values = Readonly<Record<string, Scalar>>;
 
 /** How a method uses the base. `ignored`: mergekit's dialect merges it as a model, ours only checks it. */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
-/** Limits on the number of models, without the base. Unlimited if `most` is absent. */
+/** Limits on the number of models, without the base. Without `most`, there is no upper limit. */
 export interface ModelCount {
   readonly least: number;
   readonly most?: number;
@@ -21,7 +21,7 @@ type BaseTensor<Base extends BaseUse> = {
   ignored: undefined;
 }[Base];
 
-/** An item for each model: a tuple for exactly one or two, otherwise of the least length. */
+/** An item per model: a tuple for exactly one or two, otherwise a list of at least `least`. */
 export type EachModel<Count extends ModelCount, Item> = number extends Count['least']
   ? readonly Item[]
   : Count extends { readonly least: 1; readonly most: 1 }
@@ -46,10 +46,9 @@ export interface TensorInput<
   readonly models: EachModel<Count, ModelTensor>;
   readonly perModel: EachModel<Count, PerModel>;
   readonly shared: Shared;
-  /** Thresholds by model, from `statistics`; and the prevailing sign of the summed changes that reach them. */
+  /** Thresholds by model, from `statistics`, and the majority sign of the summed changes that reach them. */
   readonly thresholds: readonly number[];
   readonly majoritySign: MajoritySign;
-  /** Place in the recipe, for errors. */
   readonly path: RecipePath;
 }
 
@@ -57,10 +56,7 @@ export interface WholeModels<PerModel = Values, Dialect extends string = string>
   readonly base: ModelInput;
   readonly models: readonly ModelInput[];
   readonly dialect: Dialect;
-  /**
-   * @throws INVALID_PARAMETER if the parameter varies over tensors, or has neither value nor
-   * default
-   */
+  /** @throws INVALID_PARAMETER if the parameter varies over tensors, or has neither value nor default */
   constant<Name extends keyof PerModel & string>(model: number, parameter: Name): PerModel[Name];
 }
 
@@ -75,19 +71,18 @@ export interface TensorMethodSpec<
   readonly name: string;
   readonly title: string;
   readonly tags?: readonly string[];
-  /** Citations for the model card. */
   readonly citations?: readonly Citation[];
   readonly base: Base;
-  /** True if the base is the start of the merge, not a common ancestor. */
+  /** True if the base is the merge's start and not a common ancestor. */
   readonly startsFromBase?: boolean;
-  /** Limits on models, without the base. Default: one or more. */
+  /** Limits on models, without the base; default: one or more. */
   readonly models?: Count;
   readonly shared?: ParameterSpecs<Shared>;
   readonly perModel?: ParameterSpecs<PerModel>;
-  /** Dialects besides mergekit's, which is the default. */
+  /** Dialects besides mergekit's, the default. */
   readonly dialects?: readonly Dialect[];
-  /** Statistics that recipes in `dialects` need; not called for others. */
+  /** Statistics for recipes in `dialects`; not called for others. */
   statistics?(recipe: WholeModels<PerModel, Dialect>): NeededStatistics | undefined;
-  /** Returns the tensor's formula. Must be pure: calls come in any order. */
+  /** Returns the tensor's formula. Must be pure, because calls come in any order. */
   expression(input: TensorInput<Base, Count, Shared, PerModel>, dialect: 'mergekit' | Dialect): Expression;
 }

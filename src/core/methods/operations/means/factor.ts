@@ -6,19 +6,18 @@ import { describeSum } from '../program/words.js';
 
 /**
  * A factor of Δ = Σ coefficient · source: the left [rows, rank] or right [rank, columns] singular vectors of
- * the largest singular values σ, times √σ. A matrix's two factors have equal `of` and are in one shard,
- * because one job makes both.
+ * the largest singular values σ, times √σ. A matrix's two factors have equal `of` and share a shard, because
+ * one job makes both.
  */
 export interface Factor<T> {
   readonly kind: 'factor';
-  /** Name of the changed parameter. */
+  /** The changed parameter. */
   readonly of: string;
   readonly side: 'left' | 'right';
   readonly shape: readonly [number, number];
   readonly terms: readonly {
     readonly source: T;
     readonly coefficient: number;
-    /** The operand's weight, only for descriptions. */
     readonly weight: number;
   }[];
 }
@@ -46,8 +45,8 @@ export const factor = {
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
   ...madeWhole,
-  // In float64: the basis, four small squares, and perhaps a second basis. In float32: the basis, perhaps the
-  // product with both factors, and for each tile the sum and each term.
+  // Float64: the basis, four small squares, and a second basis if needed. Float32: the basis, the product
+  // with both factors if needed, and per tile the sum and each term.
   threadBytes: ({ side, shape: [rows, columns], terms }, shape) => {
     const rank = Number(shape[side === 'left' ? 1 : 0]);
     const width = sketchOf(rank, Math.min(rows, columns));
@@ -68,7 +67,7 @@ export const factor = {
       return 'it is no factor of its matrix';
     return rank >= 1 && rank <= Math.min(rows, columns) ? undefined : `its rank is ${rank}`;
   },
-  // Weights only serve descriptions.
+  // Without weights, which only serve descriptions.
   key: ({ of, side, shape, terms }) =>
     `${side} of ${of} ${shape.join('×')} ${terms.map(({ source, coefficient }) => `${coefficient} ${source}`).join(' ')}`,
   describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),

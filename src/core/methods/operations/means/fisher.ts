@@ -4,8 +4,8 @@ import type { Value } from '../program/program.js';
 import { decimals } from '../program/words.js';
 
 /**
- * Σ wᵢxᵢ / Σ wᵢ at each element, with wᵢ = weight · (importance + eps) (Matena & Raffel 2022), in
- * fusion-bench's order. Undefined for a negative importance.
+ * Σ wᵢxᵢ / Σ wᵢ by element with wᵢ = weight · (importance + eps) (Matena & Raffel 2022), in fusion-bench's
+ * order. Undefined for a negative importance.
  */
 export interface Fisher<T> {
   readonly kind: 'fisher';

@@ -9,8 +9,8 @@ import { decimals } from '../program/words.js';
 
 /**
  * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes the coefficients cᵢ
- * from the Gram matrix of the vectors xᵢ − origin: once for the whole tensor, or for each output row (vectors
- * along the last dimension), or for each input row (along dimension 0).
+ * from the Gram matrix of the vectors xᵢ − origin: once for the tensor, for each output row (vectors along
+ * the last dimension), or for each input row (along dimension 0).
  */
 export interface GramFormula<T> {
   readonly kind: 'gram';
@@ -65,7 +65,7 @@ export const gram = {
   lower: async ({ rule, origin, sources, of: wanted, parameters }, dtype, to) => {
     const { program, measurer, tensor } = to;
     const vectors = origin === null ? sources : sources.map((value) => difference(to, value, origin));
-    // A one-dimensional tensor is a single row.
+    // A one-dimensional tensor is one row.
     const of = program.shape.length < 2 ? 'tensor' : wanted;
     if (of !== 'tensor') takeRows(to, of === 'input' ? 'first' : 'last', rule);
     const measures = { tensor: 'gram', output: 'rowGram', input: 'columnGram' } as const;
@@ -83,7 +83,7 @@ export const gram = {
           rule,
           `the rule returned ${coefficients.length} coefficients for ${count} operands`,
         );
-      // Expressed as a weighted sum of origin and the xᵢ, the formula rounds only once.
+      // As a weighted sum of origin and the xᵢ, the formula rounds only once.
       if (origin !== null) weights.push(1 - coefficients.reduce((sum, c) => sum + c, 0));
       weights.push(...coefficients);
     }

@@ -16,7 +16,7 @@ export interface Spectral<T> {
   readonly scale: number;
 }
 
-/** Larger matrices would need gigabytes in each thread. */
+/** Larger matrices would need gigabytes per thread. */
 const mostExtent = 65_536;
 
 export const spectral = {

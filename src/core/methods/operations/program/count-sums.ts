@@ -1,7 +1,7 @@
 import { itemAt } from '../../../base/errors/lookup.js';
 import type { Counted } from './measurer.js';
 
-/** Sums histograms over equal windows, in float64: more than 2³² elements may be equal. */
+/** Sums histograms over equal windows; in float64, because more than 2³² elements may be equal. */
 export class CountSums {
   readonly above: number[];
   readonly counts: readonly Float64Array[];

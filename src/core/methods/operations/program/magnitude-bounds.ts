@@ -7,11 +7,11 @@ import type { Program, Value } from './program.js';
 import { type Count, type OrderStatistic, sampleMagnitudes, selectMagnitudes } from './select-magnitudes.js';
 
 export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: true };
-/** A bound above which every element lies. */
+/** A bound below all elements. */
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
 /**
- * Finds bounds above which exactly `kept` elements lie; the index breaks ties.
+ * Finds bounds with exactly `kept` elements above; the index breaks ties.
  *
  * @param guessed allows guesses, if a sample is clear enough
  */
@@ -56,8 +56,8 @@ export const boundsOf = async (
 };
 
 /**
- * The bound above which a share of the elements lies that are not 0; the lower index breaks ties. Counts zeros
- * in the first pass over the tensor. Until then, the sample gives their number.
+ * Finds the bound with a share of the nonzero elements above; the lower index breaks ties. Zeros are counted
+ * in the first pass over the tensor; until then the sample estimates their number.
  */
 export const boundOfShare = async (to: Lowering, value: Value, share: number): Promise<MagnitudeBound> => {
   const { program, measurer } = to;
@@ -87,7 +87,7 @@ export const boundOfShare = async (to: Lowering, value: Value, share: number): P
   return itemAt(bounds, 0);
 };
 
-/** Replaces bounds by those at the statistics. */
+/** Replaces bounds by exact ones, with cutoffs among ties. */
 const breakTies = async (
   { program, measurer }: Lowering,
   searched: readonly (BoundToFind & { readonly index: number })[],
@@ -100,7 +100,7 @@ const breakTies = async (
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
     const rest = kept - above;
     bounds[index] = { bits, cutoff: early ? elements : 0, early };
-    // Ties among zeros need no cutoff: kept and dropped zeros are equal.
+    // Zeros need no cutoff: kept and dropped ones are equal.
     if (rest < equal && threshold !== true && bits > 0)
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }
@@ -113,7 +113,7 @@ const breakTies = async (
 };
 
 /**
- * Returns a bound above which a share of one magnitude's elements lies, if they are spread evenly. Cuts
+ * Returns a bound with a share of one magnitude's elements above, assuming that they are spread evenly. Cuts
  * between rows.
  */
 const boundAt = (

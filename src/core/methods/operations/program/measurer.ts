@@ -5,13 +5,12 @@ import type { Program, Value } from './program.js';
 
 export interface Counted {
   readonly above: readonly number[];
-  /** Elements in each bin of a value's window. */
   readonly counts: readonly (Uint32Array | Float64Array)[];
-  /** Numbers of elements with exactly each candidate's magnitude, by block. */
+  /** How many elements have exactly each candidate's magnitude, by block. */
   readonly exact: readonly (readonly (readonly number[])[])[];
-  /** Number of elements counted: all, or the sample's. */
+  /** Number of counted elements: all, or the sample's. */
   readonly elements: number;
-  /** Zeros of either sign in each value, if wanted. */
+  /** Zeros of either sign in each value, if requested. */
   readonly zeros?: readonly number[];
 }
 
@@ -20,17 +19,17 @@ export interface TiedElement {
   readonly value: Value;
   readonly bits: number;
   readonly ordinal: number;
-  /** Counts by block; undefined if not counted yet. */
+  /** Counts by block, if known. */
   readonly ofBlocks: readonly number[] | undefined;
 }
 
-/** Rows of a stored matrix to approximate by sums of atoms. `to` of each run is not used. */
+/** Rows of a stored matrix to approximate by sums of atoms; `to` of each run is unused. */
 export interface Pursued {
   readonly matrix: StoredTensor;
   readonly width: number;
   readonly targets: readonly RowRun[];
   readonly atoms: readonly RowRun[];
-  /** Limit on atoms in a sum. */
+  /** Most atoms in a sum. */
   readonly k: number;
 }
 
@@ -38,12 +37,12 @@ export type Pursuits = readonly {
   readonly squares: number;
   /** ‖target − sum‖² */
   readonly error: number;
-  /** Atoms in the order of choice. */
+  /** Atoms in the order chosen. */
   readonly atoms: Float64Array;
   readonly coefficients: Float64Array;
 }[];
 
-/** Measures whole tensors. Sums are float64, in block order, whatever the number of threads. */
+/** Measures whole tensors. Sums are float64 in block order, whatever the number of threads. */
 export interface Measurer {
   /** Σ xᵢxⱼ for pairs i ≤ j, in the order of `pairIndex`. */
   gram(program: Program, values: readonly Value[]): Promise<Float64Array>;
@@ -51,15 +50,18 @@ export interface Measurer {
   columnGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
   columnSums(program: Program, value: Value): Promise<Float64Array>;
   magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** For each row, the Kullback-Leibler divergence of softmax(x) from softmax(base). */
+  /** Kullback-Leibler divergence of softmax(x) from softmax(base), by row. */
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
-  /** Counts, for each value, elements with a magnitude above `bits`, then those where no other value's is. */
+  /**
+   * Counts, for each value, elements with a magnitude above `bits`, and those among them where no other value
+   * has one.
+   */
   alone(program: Program, values: readonly Value[], bits: number): Promise<Float64Array>;
-  /** Returns positive elements minus negative ones, for each value. */
+  /** Returns the number of positive minus negative elements, by value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** Approximates targets by orthogonal matching pursuit. */
   pursue(pursued: Pursued): Promise<Pursuits>;
-  /** Counts magnitudes over each value's window, in all elements or a sample. */
+  /** Counts magnitudes in each value's window, over all elements or a sample. */
   histogram(
     program: Program,
     values: readonly Value[],
@@ -68,7 +70,7 @@ export interface Measurer {
     sample: boolean,
     zeros?: boolean,
   ): Promise<Counted>;
-  /** Number of elements in a sample; 0 if sampling would not save a pass. */
+  /** Size of a sample; 0 if it would not save a pass. */
   sampleSize(program: Program): number;
   findTies(program: Program, tied: readonly TiedElement[]): Promise<number[]>;
 }

@@ -10,32 +10,32 @@ export interface Target {
   readonly shape: Shape;
 }
 
-/** A statistic of whole tensors, measured in one pass over the operands. */
+/** A statistic of whole tensors, measured in one pass. */
 export interface Statistic<T> {
   readonly what: string;
   readonly operands: readonly T[];
 }
 
-/** A number that recipes may vary over layers and modules; for charts. */
+/** A number that recipes may vary over layers and modules, for charts. */
 export interface Figure<T> {
   readonly name: string;
-  /** The operand of the number; null for the whole formula. */
+  /** The operand that it belongs to; null for the whole formula. */
   readonly of: T | null;
   readonly value: number;
 }
 
 /**
- * Defines one kind of formula for the rest of the tree. Operands are models' tensors in methods, byte ranges
- * and nested formulas in plans, words in descriptions, and values of a program in `lower`.
+ * Defines a kind of formula. Operands are models' tensors in methods, byte ranges and nested formulas in
+ * plans, words in descriptions, and values of a program in `lower`.
  */
 export interface Operation<Unparsed, Worded, Valued> {
-  /** Structure of the plan's JSON; check-expression.ts parses operands. */
+  /** Schema of the plan's JSON; check-expression.ts parses operands. */
   readonly schema: z.ZodType<Unparsed>;
-  /** Replaces operands in order. index.ts declares the generic types. */
+  /** Replaces operands in order; index.ts declares the generic types. */
   readonly map: (formula: never, to: never) => unknown;
   readonly statistics?: (formula: never) => readonly Statistic<unknown>[];
   /**
-   * True if bits are copied: operands then have the output's dtype, whichever it is. Otherwise operands are
+   * True if bits are copied; then operands have the output's dtype, whatever it is. Otherwise operands are
    * floating-point, and the result is rounded once.
    */
   readonly takesBits?: true;
@@ -43,20 +43,20 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly isMove?: true;
   /** True if a solver makes the whole tensor, which then cannot be an operand. */
   readonly isWhole?: true;
-  /** True if random numbers decide elements. */
+  /** True if random numbers select elements. */
   draws?(formula: Unparsed): boolean;
-  /** Private bytes of the thread, without its tile. Default: 0. */
+  /** A thread's private bytes without its tile; default 0. */
   threadBytes?(formula: Unparsed, shape: Shape): number;
   lighter?(formula: Unparsed): string;
   operandShapes?(formula: Unparsed, shape: Shape): readonly Shape[];
-  /** Number of rows in a group between which slices may end. Default: slices may end anywhere. */
+  /** Number of rows in groups between which slices may end; default: anywhere. */
   rowsTogether?(formula: Unparsed): number;
-  /** Returns why the formula cannot compute `target`: plans may come from other programs. */
+  /** Returns why the formula cannot compute `target`. Needed because plans may come from other programs. */
   refusal?(formula: Unparsed, target: Target): string | undefined;
   describe(formula: Worded): string;
-  /** Numbers as recipes set them; `shape` is the result's. */
+  /** Numbers as set in recipes; `shape` is the result's. */
   figures?(formula: Worded, shape: Shape): readonly Figure<string>[];
-  /** The text for shard keys; default: JSON. Changing it invalidates these shards in every store. */
+  /** Text for shard keys; default: JSON. Changing it invalidates these shards in every store. */
   key?(formula: Worded): string;
   /**
    * Measures statistics, computes scalars from them, and appends nodes to the program.

@@ -26,24 +26,24 @@ interface Node {
   readonly dtype: ArithmeticDtype;
 }
 
-/** A source, and how slices cut it if not element by element. */
+/** A source, and how slices cut it if not by element. */
 export interface ProgramSource extends StoredTensor {
   readonly sliced?: RowSlicing | WholeSlicing;
 }
 
-/** Sums of rows: row r is the sum of terms `starts[r]` to `starts[r + 1]`. */
+/** Sums of rows: row r is the sum of terms `starts[r]` to `starts[r + 1]` (exclusive). */
 export interface RowSums {
   readonly starts: ArrayLike<number>;
   /** Pairs of row index and coefficient. */
   readonly terms: ArrayLike<number>;
 }
 
-/** A program for workers, reduced to what the wanted values need. */
+/** A program for workers with only what the wanted values need. */
 export interface Emitted {
   readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
   readonly values: readonly number[];
-  /** Values to check for NaN and infinity. `watchedOf[i]` lists those on which wanted value i depends. */
+  /** Values to check for NaN and infinity; `watchedOf[i]`: those that wanted value i depends on. */
   readonly watched: readonly number[];
   readonly watchedOf: readonly (readonly number[])[];
   readonly columns: number;
@@ -72,14 +72,14 @@ export class Program {
     this.elements = shape.reduce((product, extent) => product * extent, 1);
   }
 
-  /** The last dimension's extent, or the product of all but the first. */
+  /** Extent of the last dimension; with rows along the first, the product of all others. */
   get columns(): number {
     const [first = 1] = this.shape;
     return Math.max(1, (this.#rows === 'first' ? this.elements / first : this.shape.at(-1)) ?? 1);
   }
 
   /**
-   * Makes rows run along the last or, for input rows, first dimension; in a matrix, these are equal.
+   * Makes rows run along the last dimension or, for input rows, along the first.
    *
    * @returns false if the program already has rows along the other dimension
    */
@@ -95,8 +95,8 @@ export class Program {
   }
 
   /**
-   * Gathers rows of `width` elements. Each run (to, from, count) copies source rows [from, from + count) to
-   * rows [to, to + count); other rows are 0.
+   * Gathers rows of `width` elements: run (to, from, count) copies source rows [from, from + count) to rows
+   * [to, to + count). Other rows are 0.
    *
    * @param runs ascending by `to` without overlaps, as triples or flat
    */
@@ -118,7 +118,9 @@ export class Program {
     return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
   }
 
-  /** Appends a matrix, or two multiplied by Kronecker's product or elementwise; lists are in shared memory. */
+  /**
+   * Appends a matrix, or two multiplied elementwise or as a Kronecker product; lists are in shared memory.
+   */
   factored(factors: readonly SmallMatrix[], kronecker: boolean): Value {
     return this.#add({ kind: 'factored', kronecker, factors }, []);
   }
@@ -126,7 +128,7 @@ export class Program {
   /**
    * Multiplies each row by blocks [size, size], used in turn. If size is 0, reflects rows at unit vectors.
    *
-   * @param order each column's place among the blocks; empty if columns are in order
+   * @param order each column's place among the blocks; empty if in order
    */
   turned(
     value: Value,
@@ -344,7 +346,7 @@ export class Program {
   }
 
   /**
-   * Copies bits of rows of `width` elements from several values of `dtype`; other rows are 0.
+   * Copies rows of `width` elements bit for bit from several values of `dtype`; other rows are 0.
    *
    * @param runs triples (first row, index of the value, rows), ascending without overlaps
    */
@@ -362,7 +364,7 @@ export class Program {
     return this.#add({ kind: 'assemble', width, runs: sharedNumbers(runs) }, values, dtype);
   }
 
-  /** Copies `value` bit for bit, and fills each row from `from` on with `values`. */
+  /** Copies `value` bit for bit and fills each row from `from` on with `values`. */
   fillRows({
     value,
     from,
@@ -377,7 +379,7 @@ export class Program {
     return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
   }
 
-  /** Marks a nested recipe's result, which is then checked like a written one. */
+  /** Marks a nested recipe's result, to be checked like a written one. */
   markResult(value: Value): void {
     this.#results.push(value);
   }
@@ -389,8 +391,8 @@ export class Program {
   /**
    * Returns the program without unneeded nodes and sources.
    *
-   * @param watch which values to check for NaN and infinity. `results`: written values, except copies of
-   *   stored ones. `all`: stored values too, because measurements compute with them
+   * @param watch values to check for NaN and infinity. `results`: written values, except copies of stored
+   * ones. `all`: stored values too, because measurements compute with them
    */
   emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
     const [sources, nodes] = [new Set<number>(), new Set<number>()];

@@ -2,7 +2,7 @@ import { LayerloomError } from '../../../base/errors/errors.js';
 import { itemAt } from '../../../base/errors/lookup.js';
 import { pairIndex } from '../../../tensor/pair-index.js';
 
-/** The dot products of vectors. */
+/** Dot products of vectors. */
 export interface Gram {
   readonly count: number;
   /** Returns Σ xᵢxⱼ. */
@@ -15,7 +15,7 @@ export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => 
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
 });
 
-/** A rule's parameters, part of the plan. */
+/** A rule's parameters, stored in plans. */
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
 /** Returns coefficients of a linear combination, or why they are undefined. Must be pure. */
@@ -31,7 +31,6 @@ const normsOf = (gram: Gram): number[] => Array.from({ length: gram.count }, (_,
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, x) => total + x, 0);
 
-/** Returns sin((1−t)θ)/sin θ and sin(tθ)/sin θ. */
 const spherical = (cosine: number, t: number): [number, number] => {
   const theta = Math.acos(cosine);
   return [Math.sin((1 - t) * theta) / Math.sin(theta), Math.sin(t * theta) / Math.sin(theta)];
@@ -152,11 +151,11 @@ const modelStock: GramRule = (gram) => {
 
 interface NamedRule {
   readonly coefficients: GramRule;
-  /** True for valid parameters: plans may come from other programs. */
+  /** True for valid parameters. Needed because plans may come from other programs. */
   readonly accepts: (parameters: RuleParameters, count: number) => boolean;
 }
 
-/** Limit on iterations: rules run on the main thread, where they cannot be cancelled. */
+/** Most iterations: rules run on the main thread, where they cannot be cancelled. */
 export const mostIterations = 10_000;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
@@ -186,7 +185,7 @@ const rules = new Map<string, NamedRule>([
 ]);
 
 /**
- * Registers a rule for this process; it must check its own parameters.
+ * Registers a rule for this process. It must check its own parameters.
  *
  * @throws USAGE if the name is taken
  */

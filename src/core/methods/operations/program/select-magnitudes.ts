@@ -2,12 +2,12 @@ import { itemAt } from '../../../base/errors/lookup.js';
 import { mostCandidates, type Window } from '../../../native/measure.js';
 import type { Counted } from './measurer.js';
 
-/** The magnitude of the `rank`-th largest element, from 1 to n. */
+/** Asks for the magnitude of the `rank`-th largest element, from 1 to n. */
 export interface WantedRank {
   readonly rank: number;
 }
 
-/** A magnitude as float32 bits, with the numbers of larger and of equal elements. */
+/** A magnitude as float32 bits, and the numbers of larger and of equal elements. */
 export interface OrderStatistic {
   readonly bits: number;
   readonly above: number;
@@ -34,10 +34,10 @@ export type Count = (
 const mostBins = 2 ** 17;
 /** Bins for a sample, whose window covers all magnitudes. */
 const sampleBins = 2 ** 16;
-/** The largest bits of a magnitude, NaN included, plus 1. */
+/** Largest bits of a magnitude, including NaN, plus 1. */
 const end = 2 ** 31;
 
-/** A search for a magnitude between `low` and `high` (exclusive), as float32 bits. */
+/** A search for a magnitude from `low` to `high` (exclusive), as float32 bits. */
 interface Search {
   low: number;
   high: number;
@@ -48,9 +48,8 @@ interface Search {
 export interface Sampled {
   readonly window: Window;
   /**
-   * The most likely magnitude as float32 bits, and the share of its elements that is among the `rank`
-   * largest. Undefined if few elements have this magnitude, or if more than two magnitudes are nearly as
-   * likely.
+   * The most likely magnitude as float32 bits, and the share of its elements among the `rank` largest.
+   * Undefined if few elements have this magnitude, or more than two magnitudes are nearly as likely.
    */
   readonly guess: { readonly bits: number; readonly share: number } | undefined;
 }
@@ -60,8 +59,8 @@ export interface Sampled {
  * ever narrower windows. A sample gives the first window; a wrong guess costs a pass but never changes the
  * result. Zeros have no bin: they are the uncounted elements.
  *
- * @param wanted one rank for each value
- * @param size n, the number of elements in each value
+ * @param wanted a rank per value
+ * @param size n, the number of elements per value
  * @param sample elements in a sample; 0 for no sampling
  * @param sampled results of sampling, if known
  */
@@ -95,9 +94,9 @@ const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 
 /**
- * Derives windows and guesses from a sample. The window for a rank is a confidence interval of six standard
- * deviations, and its most frequent magnitudes are candidates. If many elements tie, as in differences of
- * 16-bit numbers, the statistic is most likely a candidate. The guess uses half the interval.
+ * Derives windows and guesses from a sample. A rank's window is a confidence interval of six standard
+ * deviations; its most frequent magnitudes are candidates. If many elements tie, as in differences of 16-bit
+ * numbers, the statistic is most likely a candidate. The guess uses half the interval.
  *
  * @param elements in the sample
  */
@@ -129,7 +128,7 @@ export const sampleMagnitudes = async (
     const { highest, lowest, filled } = binsWithin(margin);
     const frequent = filled.sort((a, b) => (inBins[b] ?? 0) - (inBins[a] ?? 0));
     // Tied differences have few significant bits. Bins start at 1, so that such a magnitude, a multiple of
-    // 2^shift, is the last of its bin.
+    // 2^shift, is the last in its bin.
     const lastOf = (bin: number) => (bin + 1) * 2 ** whole.shift;
     const window = windowOver(lowest < 0 ? 0 : lastOf(lowest - 1) + 1, lastOf(highest) + 1, bins);
     const near = binsWithin(margin / 2);
@@ -147,7 +146,7 @@ export const sampleMagnitudes = async (
   });
 };
 
-/** Returns a window over magnitudes in [low, high) except 0, with bins as narrow as `bins` allows. */
+/** Returns a window over the nonzero magnitudes in [low, high), with bins as narrow as `bins` allows. */
 const windowOver = (low: number, high: number, bins: number): Window => {
   const from = Math.max(1, low);
   let shift = 0;
@@ -157,7 +156,7 @@ const windowOver = (low: number, high: number, bins: number): Window => {
 
 const binsOf = ({ low, last, shift }: Window): number => Math.floor((last - low) / 2 ** shift) + 1;
 
-/** Returns the bin of the rank-th largest element (−1: below the window), and the number above the bin. */
+/** Returns the bin of the rank-th largest element (−1: below the window), and how many are above the bin. */
 const binAt = (
   counts: Counted['counts'][number],
   above: number,
@@ -169,7 +168,7 @@ const binAt = (
   return { bin, larger };
 };
 
-/** Narrows a search to the bin with the statistic; it ends at a single magnitude. */
+/** Narrows a search to the bin with the statistic, until a single magnitude remains. */
 const narrow = (search: Search, rank: number, size: number, counted: Counted, position: number): void => {
   const { low, last, shift, candidates } = search.window;
   const above = itemAt(counted.above, position);
@@ -187,7 +186,7 @@ const narrow = (search: Search, rank: number, size: number, counted: Counted, po
   }
   const equal = itemAt(counts, bin);
   const first = low + bin * 2 ** shift;
-  // The search ends if the bin holds one magnitude, or if all its elements equal a candidate.
+  // The search ends if the bin holds one magnitude, or all its elements equal a candidate.
   const exact = candidates.findIndex(
     (bits, c) => Math.floor((bits - low) / 2 ** shift) === bin && totalOf(counted, position, c) === equal,
   );

@@ -1,7 +1,7 @@
 const known = new Map<string, WeakRef<Float64Array>>();
 
 /**
- * Returns a list in shared memory. While it is in use, equal keys return it: each layer needs equal lists of
+ * Returns a list in shared memory. Equal keys share it while it is in use: layers need equal lists of
  * megabytes, and V8 would free duplicates too late, because it does not count shared memory.
  *
  * @param key identifies the numbers

@@ -13,9 +13,9 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
 };
 
 /**
- * Returns the values to check, so that no NaN or infinity in a result or its computation is missed. A sum
- * passes on NaN and infinity of its terms, so checking the sum suffices; a value that may be pruned must be
- * checked itself. Call this for each result, since another result may not contain these terms.
+ * Returns the values to check so that no NaN or infinity in a result or its computation is missed. A sum
+ * passes on its terms' NaN and infinity, so checking the sum is enough; a value that may be pruned must be
+ * checked itself. To be called for each result, because another result may not contain these terms.
  *
  * @param result a value that is written
  * @param results values that are written, or rounded as if they were
@@ -28,10 +28,10 @@ export const watchedFor = (
 ): number[] => {
   const parts = partsOf(nodes, sources, result);
   const watched = new Set<number>();
-  // Values read from files; a dequantised or unpacked tensor stands for its stored tensors.
+  // Values read from files; a dequantised or unpacked tensor counts as read.
   const isInput = (value: number) =>
     value < sources || ['dequantise', 'unpack'].includes(itemAt(nodes, value - sources).kind);
-  // Codes are not numbers, so the input of `quantise` is checked instead.
+  // Codes are not numbers, so the input of `quantise` is checked.
   const isComputed = (value: number) => {
     if (isInput(value)) return false;
     const { kind } = itemAt(nodes, value - sources);
@@ -45,7 +45,7 @@ export const watchedFor = (
   };
   for (const one of results) if (parts.has(one)) watchComputed(one);
   const taken = new Set<number>();
-  // A node follows its inputs, so a backward loop meets it before them.
+  // A node follows its inputs, so a backward loop meets it first.
   for (const [index, node] of [...nodes.entries()].reverse()) {
     const value = sources + index;
     if (parts.has(value) && node.kind === 'quantise') taken.add(itemAt(node.inputs, 0));

@@ -8,13 +8,12 @@ export interface KeptChange {
   readonly norm: number;
   /** ‖δ'‖ / ‖δ‖; null if nothing changed. Below 1, changes are lost; above 1, rounding adds noise. */
   readonly share: number | null;
-  /** Cosine of the angle between δ and δ'; 0 if nothing survives, null if nothing changed. */
+  /** Cosine of δ and δ'; 0 if nothing survives, null if nothing changed. */
   readonly cosine: number | null;
 }
 
 export interface KeptTensor extends KeptChange {
   readonly name: string;
-  /** Layer number; null outside the layers. */
   readonly layer: number | null;
 }
 
@@ -41,6 +40,6 @@ export const keptOf = (sums: readonly KeptSums[]): KeptChange => {
   return { norm, share: kept / norm, cosine: kept === 0 ? 0 : total('products') / norm / kept };
 };
 
-/** True if less than half of a change survives, or if it points in another direction. */
+/** True if less than half of a change survives, or it points in another direction. */
 export const isLost = ({ share, cosine }: KeptChange): boolean =>
   share !== null && cosine !== null && (share < 0.5 || cosine < 0.5);

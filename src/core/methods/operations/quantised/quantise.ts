@@ -16,7 +16,7 @@ export type WrittenScheme = keyof typeof codeDtypes;
 
 export const codeDtypeOf = (scheme: WrittenScheme): Dtype => codeDtypes[scheme];
 
-/** Codes, or a float32 scale for each block; if both are in one shard, they are computed together. */
+/** Codes, or a float32 scale per block; if both are in one shard, they are computed together. */
 export interface Quantise<T> {
   readonly kind: 'quantise';
   readonly of: string;

@@ -7,12 +7,12 @@ export interface QuantisedMatrix {
   readonly scheme: QuantisingScheme;
   /** [rows, columns] */
   readonly shape: readonly [number, number];
-  /** Each block has one scale. */
+  /** Shape of a block, which has one scale. */
   readonly block: readonly [number, number];
 }
 
 /**
- * Appends a quantised matrix, decoded to numbers or as codes.
+ * Appends a quantised matrix, decoded or as codes.
  *
  * @param matrix blocks may extend beyond its edges
  */

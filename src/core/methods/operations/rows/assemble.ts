@@ -4,10 +4,10 @@ import { elementsOf, type Shape } from '../../../tensor/reference.js';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
-/** Ranges of one operand ascend without overlaps. */
+/** Ranges of an operand ascend without overlaps. */
 export type RowRange = readonly [first: number, count: number];
 
-/** Copies rows (dimension 0), each to its own index; other rows are 0. The first part is the largest. */
+/** Copies rows (dimension 0) to the same indexes; other rows are 0. The first part is the largest. */
 export interface Assemble<T> {
   readonly kind: 'assemble';
   readonly parts: readonly { readonly source: T; readonly rows: readonly RowRange[] }[];

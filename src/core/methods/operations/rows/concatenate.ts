@@ -8,25 +8,23 @@ import { sharedList } from '../program/shared-list.js';
 import { describeSum } from '../program/words.js';
 
 /**
- * Concatenates matrices along `rows` or `columns`. Each part is multiplied by its factor and rounded once; a
- * part with factor 1 and the output's dtype is copied bit for bit. Operands have the output's shape, but only
- * their part's rows or columns are read. Sums of low-rank changes concatenate the rows of all A and the
- * columns of all B.
+ * Concatenates matrices along `rows` or `columns`. Each part is multiplied by its factor and rounded once;
+ * with factor 1 and the output's dtype it is copied bit for bit. Operands have the output's shape, but only
+ * their part's rows or columns are read. Sums of low-rank changes concatenate all A by rows and all B by
+ * columns.
  */
 export interface Concatenate<T> {
   readonly kind: 'concatenate';
   readonly along: 'rows' | 'columns';
   readonly parts: readonly {
     readonly source: T;
-    /** Rows or columns in the part. */
     readonly count: number;
     readonly factor: number;
-    /** The part's weight, only for descriptions and charts. */
     readonly weight: number;
   }[];
 }
 
-/** Returns the greatest common divisor of the parts' columns, which divides all rows. */
+/** Returns the greatest common divisor of the parts' columns, in which all runs are measured. */
 export const commonWidth = (counts: readonly number[]): number =>
   counts.reduce((a, b) => {
     while (b > 0) [a, b] = [b, a % b];
@@ -36,7 +34,7 @@ export const commonWidth = (counts: readonly number[]): number =>
 const totalOf = ({ parts }: Concatenate<unknown>): number =>
   parts.reduce((total, { count }) => total + count, 0);
 
-/** Interleaves `counts` columns of each part in each row, in units of `width`. */
+/** Interleaves `counts` columns of each part in every row, in units of `width`. */
 const runsOf = (rows: number, counts: readonly number[], width: number): number[] => {
   const runs: number[] = [];
   let to = 0;

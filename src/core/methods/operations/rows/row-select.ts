@@ -16,7 +16,7 @@ export interface RowSelect<T> {
   readonly kept: string;
 }
 
-/** Number of rows: input rows run along dimension 1, output rows along dimension 0. */
+/** Number of rows: input rows along dimension 1, output rows along dimension 0. */
 const rowsIn = (shape: Shape, rows: Rows): number => itemAt(shape, rows === 'input' ? 1 : 0);
 
 export const rowSelect = {

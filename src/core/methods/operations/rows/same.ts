@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
-/** Copies the first source if all are equal: integers cannot be averaged. */
+/** Copies the first source if all are equal, for integers, which cannot be averaged. */
 export interface Same<T> {
   readonly kind: 'same';
   readonly sources: readonly T[];

@@ -9,7 +9,7 @@ import type { Value } from '../program/program.js';
 import { decimals, describeSum } from '../program/words.js';
 import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
 
-/** Removes changes before they are weighted. */
+/** Drops changes before they are weighted. */
 export interface Pruning {
   readonly sparsifier: Sparsifier;
   /** `norm` restores the task vector's L1 norm; `density` divides by the density; null does neither. */
@@ -30,17 +30,17 @@ export interface Consensus<T> {
     readonly pruning: Pruning | null;
   }[];
   readonly election: Election | null;
-  /** The divisor: 1, or for the summed changes their weights or their number. A divisor of 0 becomes 1. */
+  /** The divisor: 1, or the summed changes' weights or number. A divisor of 0 becomes 1. */
   readonly divisor: 'none' | 'weights' | 'count';
   readonly scale: number;
 }
 
-/** Limit on task vectors, as in native code. */
+/** Most task vectors, as in native code. */
 export const mostTaskVectors = 64;
 
 export const tooManyTaskVectors = `it combines more than ${mostTaskVectors} task vectors`;
 
-/** Words for `tie`. Peers elect + if changes sum to 0; the authors of TIES use the majority's sign. */
+/** Words for `tie`. Peers elect + if changes sum to 0; TIES' authors use the majority's sign. */
 const elected = { positive: ' of one sign', negative: ' of one sign, − where they cancel' };
 
 export const consensus = {

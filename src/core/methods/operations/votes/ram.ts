@@ -9,8 +9,8 @@ import { decimals } from '../program/words.js';
 import { mostTaskVectors, tooManyTaskVectors } from './consensus.js';
 
 /**
- * base + Σ mᵢδᵢ / c with δᵢ = sourceᵢ − base. mᵢ is 1 if |δᵢ| > `epsilon`, otherwise 0; c = Σ mᵢ at the
- * element (vectors/ram.ts). `bonus` multiplies a change by only one model by 1 + rate · min(ρᵢ, most)
+ * base + Σ mᵢδᵢ / c with δᵢ = sourceᵢ − base. mᵢ is 1 if |δᵢ| > `epsilon`, else 0; c = Σ mᵢ at the element
+ * (vectors/ram.ts). `bonus` multiplies a change by only one model by 1 + rate · min(ρᵢ, most)
  * (vectors/ramplus-tl.ts).
  */
 export interface Ram<T> {

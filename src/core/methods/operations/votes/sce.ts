@@ -7,7 +7,7 @@ import { gramOf } from '../program/rules.js';
 import { decimals } from '../program/words.js';
 import { mostTaskVectors, tooManyTaskVectors } from './consensus.js';
 
-/** SCE (vectors/sce.ts) over task vectors. `share` is a fraction of the elements with variance above 0. */
+/** SCE (vectors/sce.ts) over task vectors. `share` is a fraction of the elements with nonzero variance. */
 export interface Sce<T> {
   readonly kind: 'sce';
   readonly base: T;

@@ -7,14 +7,14 @@ import type { Program, Value } from '../program/program.js';
 import { decimals } from '../program/words.js';
 import { randomKey } from '../rows/random-key.js';
 
-/** Keeps the ⌊density · n⌋ largest magnitudes, at least `least` of them; among ties, lower indexes first. */
+/** Keeps the ⌊density · n⌋ largest magnitudes, at least `least`; lower indexes win ties. */
 export interface ByMagnitude {
   readonly by: 'magnitude';
   readonly density: number;
   readonly least: number;
 }
 
-/** Drops the ⌊gamma · n⌋ largest magnitudes, keeps the next ⌊density · n⌋; higher indexes win ties. */
+/** Drops the ⌊gamma · n⌋ largest magnitudes and keeps the next ⌊density · n⌋; higher indexes win ties. */
 export interface ByOutliers {
   readonly by: 'outliers';
   readonly density: number;
@@ -42,17 +42,16 @@ export interface ByThreshold {
   readonly atLeast: number;
 }
 
-/** A rule that keeps some elements of a task vector and sets the others to 0. */
+/** A rule that keeps some elements of a task vector and sets others to 0. */
 export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
 
 interface SparsifierKind<S> {
   readonly schema: z.ZodType<S>;
   readonly needsRows?: true;
-  /** True if random numbers decide which elements are kept. */
   draws?(sparsifier: S): boolean;
-  /** The magnitude bounds that `append` needs. */
+  /** Magnitude bounds that `append` needs. */
   cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
-  /** The sparsified value times `scale`; `bounds` are those found for `cuts`, in order. */
+  /** Appends the sparsified value times `scale`; `bounds` are those found for `cuts`, in order. */
   append(
     program: Program,
     value: Value,
@@ -60,7 +59,6 @@ interface SparsifierKind<S> {
     bounds: readonly MagnitudeBound[],
     scale: number,
   ): Value;
-  /** Describes the choice: `50 % by magnitude`. */
   describe(sparsifier: S): string;
 }
 
@@ -149,7 +147,7 @@ type SparsifiersByKind = {
 
 const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
 
-/** Returns a sparsifier's kind: types cannot express that a kind takes only its own sparsifiers. */
+/** Returns a sparsifier's kind. Types cannot express that a kind takes only its own sparsifiers. */
 export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
   sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
 

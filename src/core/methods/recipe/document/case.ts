@@ -17,7 +17,7 @@ export const toSnakeCase = (key: string): string | undefined => {
 export const toCamelCase = (key: string): string =>
   key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-/** Renames keys at any depth, and drops keys without a value. */
+/** Renames keys at any depth and drops keys without a value. */
 export const renameKeys = (
   block: Readonly<Record<string, unknown>>,
   spell: (key: string) => string,

@@ -19,9 +19,9 @@ export type TextPart = readonly [begin: number, end: number];
 
 export interface DocumentKind {
   readonly name: string;
-  /** The kind of document; completes the sentence "expected …". */
+  /** The kind of document; completes "expected …". */
   readonly document: string;
-  /** Keys that such a file has at least one of. Messages do not quote other files, which may be private. */
+  /** Such a file has at least one of these keys. Messages do not quote other files, which may be private. */
   readonly keys?: readonly string[];
   /** Called for duplicate keys; the last one counts. Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
@@ -47,13 +47,13 @@ const foreignTo = ({ name, document, keys }: DocumentKind, text: string): Recipe
 };
 
 /**
- * Parses the documents of a recipe's file, each a mapping; skips empty ones. As recipes for Python expect,
- * uses YAML 1.2's core schema, in which `1e-5` is a number, with anchors and `<<`.
+ * Parses the documents in a recipe's file, each a mapping; skips empty ones. As recipes for Python expect,
+ * uses YAML 1.2's core schema, in which `1e-5` is a number, plus anchors and `<<`.
  *
  * @param file name in messages
  * @param part range of the text to parse; marks refer to the whole text
- * @throws RECIPE_INVALID with line and column: not YAML, a duplicate key (unless `onRepeated`
- * is given), a document that is not a mapping, no document
+ * @throws RECIPE_INVALID with line and column: not YAML, a duplicate key (without `onRepeated`), a document
+ * that is not a mapping, no document
  */
 export const parseDocuments = (
   text: string,
@@ -86,7 +86,7 @@ const documentsOf = (source: RecipeText): readonly YamlDocument[] => {
 
 /** Replaces aliases by their anchors' values. */
 class Reader {
-  /** Anchored values, with the number of values inside each. */
+  /** Anchored values, and how many values each contains. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: RecipeText;
   readonly #what: DocumentKind;
@@ -173,7 +173,7 @@ class Reader {
         entries.set(key, { key: at, value });
       }
     }
-    // A mapping's own keys override those merged with `<<`.
+    // A mapping's own keys override those merged by `<<`.
     for (const [key, entry] of merged.flatMap((other) => [...other.entries]))
       if (!entries.has(key)) entries.set(key, entry);
     return { kind: 'mapping', mark, entries };
@@ -197,7 +197,7 @@ export const refuseRepeated = (_document: Mapping, [first]: readonly RepeatedKey
     throw invalidRecipe(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
 };
 
-/** Returns the mappings that `<<` merges; earlier ones override later ones. */
+/** Returns the mappings that `<<` merges; earlier ones win. */
 const mergedMappings = (value: Tree): Mapping[] =>
   (value.kind === 'list' ? value.items : [value]).map((each) => {
     if (each.kind === 'mapping') return each;

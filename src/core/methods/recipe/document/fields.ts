@@ -13,15 +13,15 @@ import {
 } from './tree.js';
 import type { Oddity } from './warning.js';
 
-/** The folder of relative paths, and functions that the dialect's reader needs. */
+/** The folder of relative paths, and functions for the dialect's reader. */
 export interface Scope {
   readonly folder: string;
   /** Finds a model; relative paths start in the file's folder. */
   find(model: string): Promise<string>;
-  /** Returns what stands in place of a nested recipe. */
+  /** Returns the replacement of a nested recipe. */
   nested(recipe: Mapping): Promise<Mapping>;
   /**
-   * Reads the recipe that a word names: another document of the file, or another file.
+   * Reads the recipe that a word names: another document in the file, or another file.
    *
    * @param folder start of relative file names
    * @returns undefined if the word is a model
@@ -106,7 +106,7 @@ export const readFields = async (
   return mapping(mark, read);
 };
 
-/** Refuses other spellings, because `int8-mask` could equal `int8Mask`. */
+/** Refuses other spellings: `int8-mask` could equal `int8Mask`. */
 export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));
 

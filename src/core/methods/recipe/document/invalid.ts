@@ -10,7 +10,7 @@ interface RecipeFault {
   readonly nearest?: string | undefined;
 }
 
-/** Quotes a word if it is on one line; otherwise, describes it. */
+/** Quotes a word if it is on one line; otherwise describes it. */
 export const shown = (word: string): string =>
   /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
     ? word

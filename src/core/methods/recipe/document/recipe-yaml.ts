@@ -1,8 +1,8 @@
 import { Document, isScalar, isSeq, visit } from 'yaml';
 
-/** Formats a recipe, with lists of numbers on one line, without a final newline. */
+/** Formats a recipe, with lists of numbers on one line, without final newline. */
 export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string => {
-  // Lines are not folded, because spaces in templates matter.
+  // Not folded, because spaces in templates matter.
   const document = new Document(recipe, { aliasDuplicateObjects: false });
   visit(document, {
     Seq: (_key, node) => {
@@ -10,6 +10,6 @@ export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string =>
         node.flow = true;
     },
   });
-  // Removes one newline only: others may belong to a chat template.
+  // Removes only one newline: others may belong to a chat template.
   return document.toString({ flowCollectionPadding: false, lineWidth: 0 }).replace(/\n$/, '');
 };

@@ -1,12 +1,12 @@
 import { LineCounter } from 'yaml';
 import { itemAt } from '../../../base/errors/lookup.js';
 
-/** A place as editors show it: lines and columns from 1, in UTF-16 units. */
+/** A place as editors show it: line and column from 1, in UTF-16 units. */
 export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
-  /** The line with a caret under the column; empty if the line must not be quoted. */
+  /** The line with a caret under the column; empty if it must not be quoted. */
   readonly excerpt: string;
 }
 
@@ -17,11 +17,11 @@ export interface RecipeText {
   readonly begin: number;
   readonly end: number;
   readonly lines: LineCounter;
-  /** Set if the text has none of the expected keys. It may be any file, so messages do not quote it. */
+  /** Set if the text has none of the expected keys: it may be any file, so messages do not quote it. */
   readonly foreign?: { readonly reason: string; readonly expected: string };
 }
 
-/** An offset in a text. Only messages need a `Location`. */
+/** An offset in a text; only messages need a `Location`. */
 export interface Mark {
   readonly source: RecipeText;
   readonly offset: number;
@@ -42,7 +42,7 @@ export const locationOf = ({ source: { file, text, lines, foreign }, offset }: M
   if (foreign !== undefined) return { file, line: 1, column: 1, excerpt: '' };
   const { line, col: column } = lines.linePos(Math.min(offset, text.length));
   const start = itemAt(lines.lineStarts, line - 1);
-  // Shows an excerpt only: a file may be one long line.
+  // Only an excerpt, because a file may be one long line.
   const shown = text.slice(start, start + column - 1 + before + after);
   const end = shown.indexOf('\n', column - 1);
   return { file, line, column, excerpt: excerptOf(end < 0 ? shown : shown.slice(0, end), column) };

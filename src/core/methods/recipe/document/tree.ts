@@ -1,9 +1,8 @@
 import { type Location, locationOf, type Mark } from './source.js';
 
-/** Keys of mappings and indexes of lists. */
 export type Path = readonly (string | number)[];
 
-/** A value with the place where it was written. Immutable; parts may come from different files. */
+/** A value and where it was written. Immutable; parts may come from different files. */
 export type Tree = Leaf | List | Mapping;
 
 export interface Leaf {
@@ -48,7 +47,7 @@ export type Text = Leaf & { readonly value: string };
 
 export const isText = (tree: Tree): tree is Text => tree.kind === 'leaf' && typeof tree.value === 'string';
 
-/** Makes one object for each tree, so that aliases do not multiply memory. */
+/** Makes one object per tree, so that aliases do not multiply memory. */
 export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unknown => {
   if (tree.kind === 'leaf') return tree.value;
   const former = made.get(tree);
@@ -61,7 +60,7 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
   return value;
 };
 
-/** Returns the place of the value at a path; if absent, of the innermost existing value. */
+/** Returns the place of the value at a path or, if absent, of the innermost value that exists. */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };
   for (const step of path) {

@@ -8,7 +8,6 @@ import type { Mapping } from './tree.js';
 
 /** A warning about input that is accepted but probably unintended. */
 export interface RecipeWarning {
-  /** File, line, column, the ignored input, and the nearest known key. */
   readonly text: string;
   readonly place: Location;
   /** Thrown if warnings are errors (`strict`). */
@@ -19,7 +18,7 @@ export interface Oddity {
   readonly mark: Mark;
   readonly key: string;
   readonly reason: string;
-  /** How the input is treated. Default: it is ignored, as in mergekit. */
+  /** How the input is treated; default: ignored, as in mergekit. */
   readonly effect?: string;
   readonly expected?: string | undefined;
   readonly nearest?: string | undefined;

@@ -13,7 +13,7 @@ import { invalidRecipe, unknownKey } from '../document/invalid.js';
 import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../document/tree.js';
 import { warnOfUnknown } from '../document/warning.js';
 
-/** If the key is missing, the error names a similar key as its misspelling. */
+/** If the key is missing, the error suggests a similar one as its misspelling. */
 export const expectNamed = (of: Mapping, key: string, place: string): MappingEntry => {
   if (!of.entries.has(key))
     for (const [other, { key: mark }] of of.entries)
@@ -41,7 +41,7 @@ export const mergekitModel = (scope: Scope): Field => {
     });
   };
 
-  /** Removes a revision, which only hub models have, from a path. */
+  /** Removes a path's revision, which only hub models have. */
   const withoutRevision = async (path: string, { mark }: Tree): Promise<string> => {
     const { folder, revision } = /^(?<folder>.+)@(?<revision>[^@+]+)$/.exec(path)?.groups ?? {};
     const isHere = (at: string) => existsIn('.', at);

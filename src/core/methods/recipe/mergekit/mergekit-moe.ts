@@ -18,7 +18,7 @@ export const isMergekitMoe = (entries: Entries): boolean =>
   telling.some((key) => entries.has(key)) &&
   !['models', 'slices', 'modules', 'method'].some((key) => entries.has(key));
 
-/** An expert's keys, with our names. */
+/** An expert's keys and our names. */
 const ofExpert = {
   positive_prompts: 'positivePrompts',
   negative_prompts: 'negativePrompts',
@@ -26,7 +26,7 @@ const ofExpert = {
   noise_scale: 'noiseScale',
 };
 
-/** A recipe's keys, with our names. mergekit ignores the last two. */
+/** A recipe's keys and our names; mergekit ignores the last two. */
 const ofRecipe = {
   gate_mode: 'gateMode',
   experts_per_token: 'expertsPerToken',
@@ -37,8 +37,8 @@ const ofRecipe = {
 };
 
 /**
- * Translates a mergekit-moe file (`base_model`, `experts`, …) to our method `mixture`. Paths start in the
- * working directory, as in mergekit. Warns of keys that mergekit-moe silently ignores.
+ * Translates a mergekit-moe file (`base_model`, `experts`, …) to our method `mixture`. As in mergekit, paths
+ * start in the working directory. Warns of keys that mergekit-moe silently ignores.
  *
  * @throws RECIPE_INVALID
  */

@@ -50,9 +50,9 @@ const recipeKeys = [
 ];
 
 /**
- * Translates mergekit's dialect (`merge_method:`) to ours, with `dialect: 'mergekit'`. Paths start in the
- * working directory, as in mergekit. Warns of keys and parameters that mergekit silently ignores. `dtype` is
- * mergekit's dtype of arithmetic.
+ * Translates mergekit's dialect (`merge_method:`) to ours, with `dialect: 'mergekit'`. As in mergekit, paths
+ * start in the working directory, and `dtype` is the dtype of arithmetic. Warns of keys and parameters that
+ * mergekit silently ignores.
  *
  * @throws RECIPE_INVALID
  */
@@ -140,7 +140,7 @@ class MergekitReader {
     warnOfUnknown(of, place, known, this.#scope.warn, names);
   }
 
-  /** Returns the module; several are allowed if they are equal. */
+  /** Returns the module; several are allowed if equal. */
   #onlyModule({ value }: MappingEntry): Mapping {
     const { entries } = expectMapping(value, 'modules', 'one module');
     const [first, ...others] = entries;
@@ -217,7 +217,7 @@ class MergekitReader {
   });
 }
 
-/** Reads quoted numbers as numbers, as pydantic does: `["0", "16"]`. */
+/** Reads quoted numbers as numbers, like pydantic: `["0", "16"]`. */
 const wholeNumbers = (range: Tree): Tree =>
   range.kind !== 'list'
     ? range
@@ -230,7 +230,7 @@ const wholeNumbers = (range: Tree): Tree =>
 
 const parts = ['models', 'slices', 'modules'] as const;
 
-/** Drops what mergekit treats as absent: null, empty texts, and empty `parts` if another has items. */
+/** Drops values that mergekit treats as absent: null, empty texts, and empty `parts` if another has items. */
 const filled = (entries: Entries): Entries => {
   const given = present(entries);
   const isGiven = (part: string): boolean => {
@@ -249,7 +249,7 @@ const isEmpty = (tree: Tree): boolean => {
   return tree.kind === 'list' ? tree.items.length === 0 : tree.entries.size === 0;
 };
 
-/** Returns which of exclusive keys is given. */
+/** Returns which of several exclusive keys is given. */
 const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly Key[]): Key => {
   const [part, second] = keys.filter((key) => entries.has(key));
   if (part === undefined)

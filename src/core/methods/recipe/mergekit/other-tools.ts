@@ -4,7 +4,7 @@ import type { Entries } from '../document/tree.js';
 
 interface OtherTool {
   readonly program: string;
-  /** A key that only this program's files have; the error points to it. */
+  /** A key that only this program's files have; errors point to it. */
   readonly key: string;
   readonly remedy: string;
 }
@@ -23,7 +23,7 @@ const otherTools: readonly OtherTool[] = [
   },
 ];
 
-/** @throws RECIPE_INVALID for the file of another of mergekit's programs */
+/** @throws RECIPE_INVALID for a file of another mergekit program */
 export const refuseOtherTools = (entries: Entries): void => {
   if (['models', 'slices', 'modules', 'method'].some((key) => entries.has(key))) return;
   for (const { program, key, remedy } of otherTools) {
