@@ -13,17 +13,16 @@ export interface AnalysedModel {
   readonly files: readonly FileIdentity[];
 }
 
-/** Facts about a tensor that no threshold changes. */
+/** Facts about a tensor that do not depend on thresholds. */
 export interface TensorRows {
   readonly rows: number;
   readonly parametersPerRow: number;
-  /** Layer number; null outside the layers. */
   readonly layer: number | null;
-  /** The name after `layers.N.`, or the whole name outside the layers. */
+  /** The name after `layers.N.`; outside the layers the whole name. */
   readonly module: string;
-  /** Mean MAV of the finite rows, from float64 sums; 0 if no row is finite. */
+  /** Mean MAV of the finite rows, from float64 sums; 0 without such rows. */
   readonly meanMav: number;
-  /** Number of rows with NaN or infinity, which means and fractions exclude. */
+  /** Number of rows with NaN or infinity; means and fractions exclude these. */
   readonly nonFiniteRows: number;
 }
 
@@ -36,18 +35,18 @@ export interface MavVectors {
   readonly family: string;
   readonly layers: number;
   readonly tensors: Readonly<Record<string, TensorRows>>;
-  /** MAV of each row in float32; NaN for a row with NaN or infinity. */
+  /** MAV per row, in float32; NaN for a row with NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
-/** Makes a name usable as a file name: hub names have a `/`. */
+/** Makes a file name; hub names have a `/`. */
 export const fileName = (name: string): string => name.replaceAll('/', '--');
 
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
-/** A tensor of an expert: its rows, and the share of them above the threshold. */
+/** A tensor's rows, and the share of them above the threshold. */
 export interface TensorAnalysis extends TensorRows {
-  /** Share of finite rows whose MAV is above the threshold; 0 if no row is finite. */
+  /** Share of finite rows with a MAV above the threshold; 0 without finite rows. */
   readonly fractionAbove: number;
 }
 
@@ -56,7 +55,7 @@ export interface Analysis {
   readonly name: string;
   readonly rows: Rows;
   readonly threshold: number;
-  /** Mean MAV over all finite rows of all tensors. */
+  /** Mean MAV over all finite rows. */
   readonly meanMav: number;
   /** The expert's magnitude-adjusted weight (paper §5), 1 / meanMav; null if nothing changed. */
   readonly inverseMav: number | null;

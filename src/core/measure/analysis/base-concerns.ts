@@ -25,35 +25,37 @@ import type { TensorReference } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 
 // Compares a sample of a base's weights with its experts', to warn if they were not fine-tuned from it.
-// Thresholds come from 80 pairs (docs/analysis.md), which all lie far from them.
+// Thresholds come from 80 pairs (docs/analysis.md), which are all far from them.
 
 const sampledLayers = 4;
 
-/** Elements to sample in each matrix, in whole rows: 64 KB in bfloat16. */
+/** Elements per matrix in the sample, in whole rows: 64 KB in bfloat16. */
 const sampledElements = 32 * 1024;
 
 /**
- * Below this cosine, an expert's matrix counts as unrelated to the base's. Independent matrices have a cosine
- * near 0; among the 80 pairs, the strongest continued pre-training has 0.8.
+ * Cosine below which an expert's matrix counts as unrelated to the base's. Independent matrices have a cosine
+ * near 0; of the 80 pairs, the strongest continued pre-training has 0.8.
  */
 const leastRelated = 0.5;
 
-/** From this cosine on, two task vectors share at least nine tenths of the change. */
+/** Cosine from which two task vectors share at least nine tenths of the change. */
 const mostAlike = 0.95;
 
-/** If rounding to the expert's dtype makes up this share of Σ Δ², an analysis measures mostly rounding. */
+/** Share of Σ Δ² from rounding to the expert's dtype above which an analysis measures mostly rounding. */
 const mostRounding = 0.5;
 
-/** From this cosine of the change with the base on, an expert counts as a multiple of the base. */
+/** Cosine of the change with the base from which an expert counts as a multiple of the base. */
 const mostScaled = 0.98;
 
-/** Products of experts' changes in one matrix. */
+/** Products of changes in one matrix. */
 interface SampledMatrix {
   readonly name: string;
   readonly elements: number;
-  /** Returns Σ xy. Indexes: each expert's change, the base, then the base's rounding to each expert's dtype. */
+  /**
+   * Returns Σ xy. Indexes: each expert's change, the base, then the base's rounding to each expert's dtype.
+   */
   productOf(a: number, b: number): number;
-  /** Elements that an expert changed and that are not 0 in the base. */
+  /** Returns the number of elements that an expert changed and that are not 0 in the base. */
   changedBy(expert: number): number;
 }
 
@@ -72,7 +74,7 @@ const middleRows = (
   return storedTensor(input, { file, begin: first, end: first + rows * bytesOfRow, dtype });
 };
 
-/** Matches a mixture's experts that are not sampled: all but each layer's first. */
+/** Matches experts of a mixture that are not sampled: all but each layer's first. */
 const laterExpert = /\.experts\.[1-9]\d*\./;
 
 const isPlain = ({ dtype, quantised, blocks, pieces, shape }: TensorReference): boolean =>
@@ -128,7 +130,7 @@ const sampleOf = (base: OpenedCheckpoint, experts: readonly OpenedCheckpoint[]):
   });
 };
 
-/** Returns a sampled matrix's sums; undefined for rows with NaN or infinity. */
+/** Returns the sums of a sampled matrix; undefined for rows with NaN or infinity. */
 const measured = (
   { pairs, nonFinite, magnitudes }: ReducedTensor,
   { name, shape }: PlannedReduction,
@@ -144,7 +146,7 @@ const measured = (
   };
 };
 
-/** Figures about a base and one expert, over the sampled matrices. */
+/** Figures about a base and one expert over the sampled matrices. */
 export interface BaseFigures {
   /** ‖Δ‖ / ‖W_base‖. */
   readonly change: number;
@@ -155,7 +157,7 @@ export interface BaseFigures {
   readonly matrices: number;
   /** Cosine of the change with the base; ±1 for a multiple of the base. */
   readonly scaled: number;
-  /** Share of Σ Δ² that the base's rounding to the expert's dtype explains. */
+  /** Share of Σ Δ² explained by rounding the base to the expert's dtype. */
   readonly rounding: number;
 }
 
@@ -165,7 +167,7 @@ const cosineOf = (product: number, a: number, b: number): number =>
 const figuresOf = (all: readonly SampledMatrix[], expert: number, experts: number): BaseFigures => {
   const squareOf = ({ productOf }: SampledMatrix) =>
     productOf(experts, experts) + 2 * productOf(expert, experts) + productOf(expert, expert);
-  // An expert's matrix of zeros has no direction to compare.
+  // A matrix of zeros has no direction to compare.
   const matrices = all.filter(
     (of) =>
       of.productOf(experts, experts) > 0 &&
@@ -223,9 +225,9 @@ const doubtOf = ({ base, expert }: Named, figures: BaseFigures): string | undefi
 };
 
 /**
- * Warns of a wrong base, from rows in the middle of a few layers' matrices, under 4 MB of each model. If the
- * base is another fine-tuning of the experts' base, only a change that two experts share reveals this. Skips
- * quantised weights and weights that are not on this machine.
+ * Warns of a wrong base, judging by rows in the middle of a few layers' matrices, under 4 MB of each model.
+ * If the base is another fine-tuning of the experts' base, only a change shared by two experts shows it.
+ * Skips quantised weights and weights that are not on this machine.
  *
  * @throws INTERRUPTED
  */

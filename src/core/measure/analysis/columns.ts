@@ -13,9 +13,9 @@ export interface Column {
   readonly name: string;
   /** The label in the paper's figures, such as `wq`; for other modules, the name without `.weight`. */
   readonly label: string;
-  /** The label by the model's own naming: `q` for `q_proj`, or `wq` in Meta's. */
+  /** The label in the model's own naming: `q` for `q_proj`, or Meta's `wq`. */
   readonly ownLabel: string;
-  /** Names of tensors by layer, from 0; rows of a mixture's experts are pooled. */
+  /** Tensor names by layer; rows of a mixture's experts are pooled. */
   readonly layers: readonly (readonly string[])[];
 }
 
@@ -30,13 +30,12 @@ const paperColumns: readonly (readonly [string, string, RegExp])[] = [
   ['w2', 'feed_forward.w2.weight', /^(mlp\.down_proj|feed_forward\.w2)\.weight$/],
 ];
 
-/** Shortens `self_attn.q_proj.weight` to `q`, and `attention.wq.weight` to `wq`. */
 const shortest = (module: string): string => module.replace(/(_proj)?\.weight$/, '').replace(/^.*\./, '');
 
-/** Pools experts: `block_sparse_moe.experts.3.w1.weight` becomes `block_sparse_moe.experts.*.w1.weight`. */
+/** Pools experts: `block_sparse_moe.experts.3.w1.weight` → `block_sparse_moe.experts.*.w1.weight`. */
 const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
 
-/** Returns the paper's seven columns in its order, then other matrices, without norms and biases. */
+/** Returns the paper's seven columns in its order, then other matrices; no norms and biases. */
 export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layers: number): Column[] => {
   const columns = new Map<string, { label: string; ownLabel: string; layers: string[][] }>();
   const add = (name: string, label: string, ownLabel = label): string[][] => {

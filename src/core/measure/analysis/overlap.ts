@@ -4,22 +4,22 @@ import type { ReductionPlan } from '../../plan/reports/reduction.js';
 import { pairIndex } from '../../tensor/pair-index.js';
 import type { MavVectors } from './analysis.js';
 
-/** Overlap of two experts' changes in one layer, outside the layers, or overall. */
+/** Overlap of two experts' changes in a layer, outside the layers, or overall. */
 export interface OverlapPart {
-  /** Layer number; null outside the layers, and for the whole model. */
+  /** Layer; null outside the layers, and for the whole model. */
   readonly layer: number | null;
-  /** Cosine between the task vectors; null if one is 0, or if sums overflow. */
+  /** Cosine of the task vectors; null if one is 0 or sums overflow. */
   readonly cosine: number | null;
-  /** Share of equal signs among elements that both experts changed; null if there are no such elements. */
+  /** Share of equal signs among elements that both experts changed; null without such elements. */
   readonly signAgreement: number | null;
-  /** Share of rows, finite in both, that are above each expert's threshold. */
+  /** Share of rows, finite in both, above both experts' thresholds. */
   readonly rowsAboveInBoth: number;
 }
 
 /** Overlap of two experts' changes. */
 export interface Overlap {
   readonly experts: readonly [string, string];
-  /** The part outside the layers, then a part for each layer. */
+  /** The part outside the layers, then one per layer. */
   readonly parts: readonly OverlapPart[];
   readonly whole: OverlapPart;
 }
@@ -53,7 +53,7 @@ const countRows = (
 ): { finite: number; above: number } => {
   if (a.length !== b.length) throw new RangeError(`${a.length} and ${b.length} rows of one tensor`);
   let [finite, above] = [0, 0];
-  // Indexes, because iterating over entries would allocate a pair for each row.
+  // Indexes, because entries would allocate a pair per row.
   for (let row = 0; row < a.length; row += 1) {
     const mavOfA = a[row] ?? Number.NaN;
     const mavOfB = b[row] ?? Number.NaN;
@@ -66,7 +66,7 @@ const countRows = (
 /**
  * Returns overlaps by layer; empty if the plan sums no pairs.
  *
- * @param thresholds one for each expert
+ * @param thresholds one per expert
  */
 export const overlapsOf = (
   { tensors, pairs }: ReductionPlan,
@@ -104,7 +104,7 @@ export const overlapsOf = (
   return overlaps;
 };
 
-/** Adds a pair's sums. `pairs` has three numbers for each pair, as in `ReducedTensor`. */
+/** Adds a pair's sums. `pairs` has three numbers per pair, as in `ReducedTensor`. */
 const add = (totals: Totals, pairs: Float64Array, [i, j]: [number, number], count: number): void => {
   const at = (pair: number, sum: 0 | 1 | 2) => itemAt(pairs, 3 * pair + sum);
   totals.dot += at(pairIndex(i, j, count), 0);

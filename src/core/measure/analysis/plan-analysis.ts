@@ -24,7 +24,7 @@ export interface AnalysisPlan {
 }
 
 /**
- * Opens the base, then the experts, joining bare adapters with the base.
+ * Opens the base and the experts; joins bare adapters with the base.
  *
  * @throws the codes of `openModels`
  */
@@ -43,11 +43,11 @@ export const openBaseAndExperts = async (
 };
 
 export interface InLayers {
-  /** The stack of layers to use: `encoder`, `decoder`, or a name prefix. Default: the only one. */
+  /** The stack of layers to use: `encoder`, `decoder`, or a name prefix; default: the only one. */
   stack?: string | undefined;
-  /** True if results are by layer, so that models with several stacks need `stack`. Default false. */
+  /** True if results are by layer: then models with several stacks need `stack`. Default false. */
   inLayers?: boolean | undefined;
-  /** A directory with `config.json` and tokenizer, or that file, for models that have none. */
+  /** A directory with `config.json` and tokenizer, or that file, for models without them. */
   config?: string | undefined;
 }
 
@@ -107,7 +107,7 @@ export const planAnalysis = async (
   };
 };
 
-/** Plans one tensor's reduction; undefined if the models lack it, `left out` if it has no rows (3-D). */
+/** Plans a tensor's reduction; undefined if the models lack it, `left out` if it has no rows (3-D). */
 const reductionOf = (
   name: string,
   models: readonly OpenedCheckpoint[],
@@ -141,7 +141,7 @@ interface ModelTensor {
   readonly path: string;
 }
 
-/** Plans the difference from the base. Bytes that equal the base's are not read. */
+/** Plans the difference from the base. Bytes equal to the base's are not read. */
 const differenceOf = ({ input, reference, path }: ModelTensor, base: ModelTensor): PlannedDifference => {
   const isOfBase =
     base.reference.change === undefined &&

@@ -3,23 +3,22 @@ import { roleInside } from '../../models/architecture/roles.js';
 import type { MavVectors } from './analysis.js';
 import { isLayerMatrix } from './columns.js';
 
-/** An expert's change by location, as shares of Σ|Δ| that add up to 1; all 0 if nothing changed. */
+/** An expert's change by location, as shares of Σ|Δ| with a sum of 1; all 0 if nothing changed. */
 export interface Shares {
   readonly bottom: number;
   readonly middle: number;
   readonly top: number;
   readonly outside: number;
-  /** Share of each layer, from 0. */
   readonly layers: readonly number[];
-  /** Shares by layer and expert of a mixture; empty for layers without experts. */
+  /** Shares of a mixture's experts by layer; empty for layers without experts. */
   readonly experts?: readonly (readonly number[])[];
-  /** Mean MAV of the rows of matrices in the layers, as Fig. 2 compares modules; absent without either kind. */
+  /** Mean MAV of matrix rows in layers, as in Fig. 2; absent if either kind of module is missing. */
   readonly modules?: { readonly attention: number; readonly feedForward: number };
 }
 
 const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
 
-/** Returns shares from mean MAVs of finite rows: which layers did fine-tuning change (paper §3.2)? */
+/** Computes from mean MAVs of finite rows which layers fine-tuning changed (paper §3.2). */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   const byExpert = Array.from({ length: layers }, () => new Map<number, number>());

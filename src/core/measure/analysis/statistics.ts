@@ -35,23 +35,23 @@ import { assumeTaskVectors, computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
 export interface StatisticsOptions extends ReduceOptions {
-  /** A directory that `analyze` wrote; its `NAME.mav.safetensors` files replace reading weights. */
+  /** A directory of `analyze`; its `NAME.mav.safetensors` files replace reading weights. */
   analysis?: string | undefined;
-  /** Leaves out rows with NaN or infinity, instead of throwing NON_FINITE. Default false. */
+  /** Leave out rows with NaN or infinity, instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
 export interface GatherOptions extends StatisticsOptions {
-  /** Returns placeholders without reading weights. Checks before the first weight still apply. */
+  /** Return placeholders without reading weights. Checks before the first weight still apply. */
   assume?: boolean | undefined;
 }
 
 /**
  * Takes statistics from a saved analysis, or reads weights.
  *
- * @param found statistics of nested recipes, gathered before
- * @throws ANALYSIS_MISMATCH if a saved analysis is missing or was made from other files; the codes of
- *   `computeTaskVectors`
+ * @param found statistics of nested recipes
+ * @throws ANALYSIS_MISMATCH if a saved analysis is missing or of other files; the codes of
+ * `computeTaskVectors`
  */
 export const gatherStatistics = async (
   recipe: Recipe,
@@ -114,7 +114,7 @@ const recipeModelsIn = (
   found: StatisticsByRecipe,
 ): Promise<RecipeModels> => openRecipeModels(recipe, modelOpener(recipe, inputs, found), inputs.session);
 
-/** Extends MAVs to all rows of the output: tokens that the base lacks get NaN, which no threshold reaches. */
+/** Extends MAVs to all rows of the output. Tokens that the base lacks get NaN, which no threshold reaches. */
 const ofAllRows = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -136,7 +136,7 @@ const ofAllRows = async (
   }));
 };
 
-/** Returns the non-empty floating-point tensors that the base and every expert have. */
+/** Returns the non-empty floating-point tensors in the base and every expert. */
 const comparedTensors = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -188,8 +188,8 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums |Δ| for nested recipes and changed vocabularies: a tensor's mean MAV is the sum over its elements.
- * Only a revert by rows needs the MAVs of single rows, and nested recipes refuse it.
+ * Sums |Δ| for nested recipes and changed vocabularies; a tensor's mean MAV is the sum divided by its
+ * elements. Only a revert by rows needs single rows' MAVs, and it refuses nested recipes.
  *
  * @throws INVALID_PARAMETER for a revert by rows, NON_FINITE
  */

@@ -14,31 +14,31 @@ import { type Overlap, overlapsOf } from './overlap.js';
 import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.js';
 
 export interface TaskVectorOptions extends ReduceOptions, InLayers {
-  /** Excludes and counts rows with NaN or infinity, instead of throwing NON_FINITE. Default false. */
+  /** Exclude and count rows with NaN or infinity, instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
-  /** Compares experts with each other at these thresholds, too. */
+  /** Also compare experts with each other, at these thresholds. */
   thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
-  /** Compares a sample of weights with the base's, too. Planning a merge does this itself. */
+  /** Also compare a sample of weights with the base's; planning a merge does this itself. */
   checkBase?: boolean | undefined;
-  /** Called with the experts' names before any weight is read; may throw to stop. */
+  /** Called with the experts' names before weights are read; may throw to stop. */
   beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
 
-/** Experts' MAVs by rows, with overlaps of pairs if `thresholdsOfPairs` was given. */
+/** Experts' MAVs by row, and overlaps of pairs if `thresholdsOfPairs` was given. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];
   readonly bytesRead: number;
   readonly threads: number;
   readonly seconds: number;
-  /** Reasons to doubt the base, if `checkBase` was true; also among `warnings`. */
+  /** Reasons to doubt the base, with `checkBase`; also among `warnings`. */
   readonly doubts: readonly string[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Computes the MAV of W_expert − W_base for all rows of all 1-D and 2-D parameters (paper §3.2). Differences
- * are rounded to float32, sums are float64; the base is read once for all experts.
+ * Computes the MAV of W_expert − W_base for all rows of 1-D and 2-D parameters (paper §3.2). Differences are
+ * rounded to float32, sums are float64; the base is read once for all experts.
  *
  * @throws the codes of `planAnalysis` and `runReductions`, NON_FINITE
  */
@@ -72,7 +72,7 @@ export const computeTaskVectors = async (
 
 /**
  * Makes placeholders from headers. MAVs rise from 0 to 1 over a matrix's rows, so that a threshold reverts
- * some rows; they differ between experts, so that magnitude weights differ.
+ * some; they differ between experts, so that magnitude weights differ.
  *
  * @throws the codes of `planAnalysis`
  */

@@ -9,12 +9,12 @@ import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import { jsonOrNone, ownFile } from '../../texts/json.js';
 import type { MavVectors } from './analysis.js';
 
-/** A file has four bytes for each row: about 1 GB for the largest mixtures of experts. */
+/** Four bytes per row: about 1 GB for the largest mixtures of experts. */
 const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 
 const formatName = 'layerloom-mav-1';
 
-/** Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter, other fields as JSON metadata. */
+/** Encodes `NAME.mav.safetensors`: an F32 tensor [rows] per parameter, other fields as JSON metadata. */
 export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] => {
   const entries = [...vectors].map(([name, { length, byteLength: bytes }]) => ({
     name,

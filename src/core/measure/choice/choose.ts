@@ -3,12 +3,12 @@ import { itemAt } from '../../base/errors/lookup.js';
 import { type ExpertChange, type MeasuredModule, measuredModules } from './expert-change.js';
 import type { Statistic, UnitKind } from './rules.js';
 
-/** A layer, or a module of a layer, with its shares of both experts' changes. */
+/** A layer or a layer's module, with its shares of both experts' changes. */
 export interface Unit {
   readonly layer: number;
   /** The module; null for the whole layer. */
   readonly module: MeasuredModule | null;
-  /** Each expert's shares over all units add up to 1. */
+  /** Shares of each expert add up to 1 over all units. */
   readonly task: number;
   readonly language: number;
 }
@@ -23,7 +23,7 @@ export interface ChosenUnit extends Unit {
  * Returns units from the bottom up. A layer's change is the sum over its matrices; a module's is the root of
  * the sum of squares, as the authors of arXiv 2601.22620 compute them.
  *
- * @throws MEASUREMENT_INVALID if the bases or the measures differ, or an expert changed nothing
+ * @throws MEASUREMENT_INVALID if bases or measures differ, or an expert changed nothing
  */
 export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKind): Unit[] => {
   const fail = (reason: string) => new LayerloomError('MEASUREMENT_INVALID', { file: language.file, reason });
@@ -64,7 +64,10 @@ const sharesOf = (changes: ReadonlyMap<string, number>, { file }: ExpertChange):
   return [...changes.values()].map((change) => change / total);
 };
 
-/** Takes each unit from the expert whose share is larger by over `tau`, or blends both (arXiv 2601.22620). */
+/**
+ * Takes each unit from the expert whose share is larger by more than `tau`; otherwise blends both (arXiv
+ * 2601.22620).
+ */
 export const chooseByThreshold = (all: readonly Unit[], tau: number): ChosenUnit[] =>
   all.map((unit) => {
     const difference = unit.task - unit.language;

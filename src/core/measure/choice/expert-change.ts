@@ -11,7 +11,7 @@ export const measuredModules = ['attention', 'feed_forward'] as const;
 
 export type MeasuredModule = (typeof measuredModules)[number];
 
-/** `relative`: ‖δ‖ / ‖b‖, from `diff`. `mav`: the mean MAV of a tensor's rows, from `analyze`. */
+/** `relative`: ‖δ‖ / ‖b‖, from `diff`. `mav`: mean MAV of a tensor's rows, from `analyze`. */
 export type Measure = 'relative' | 'mav';
 
 export interface MatrixChange {
@@ -63,7 +63,7 @@ const failOf = ({
   );
 
 /**
- * Reads `NAME.json` from `analyze`, or the output of `diff BASE EXPERT --json`.
+ * Reads `NAME.json` of `analyze`, or the output of `diff BASE EXPERT --json`.
  *
  * @throws MEASUREMENT_INVALID
  */

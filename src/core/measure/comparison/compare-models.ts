@@ -10,10 +10,10 @@ import { type FoundTensor, planComparison } from './plan-comparison.js';
 import { compareSideFiles } from './side-file-differences.js';
 
 /**
- * Compares two models, and reads every byte at most once.
+ * Compares two models, reading every byte at most once.
  *
  * @param wanted tells by name whether a tensor is compared
- * @param weightsOnly leaves side files out
+ * @param weightsOnly skip side files
  * @throws the codes of `runComparisons` and `compareSideFiles`
  */
 export const compareModels = async (

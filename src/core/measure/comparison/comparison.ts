@@ -6,7 +6,6 @@ import type { SideFileDifference } from './side-file-differences.js';
 /** A model in a comparison. */
 export interface ComparedModel {
   readonly name: string;
-  /** Absolute path of the model. */
   readonly path: string;
   readonly family: string;
   readonly layers: number;
@@ -17,29 +16,28 @@ export interface ComparedModel {
 }
 
 /**
- * Differences of one tensor's elements, a in A and b in B, widened to float64. The maximum, means and
- * `relative` are over elements finite in both models. They are null without such elements, and for dtypes
- * that are not floating-point, whose bits alone are compared.
+ * Differences of a tensor's elements, a in A and b in B, widened to float64. Maximum, means and `relative`
+ * are over elements finite in both models. They are null without such elements, and for dtypes that are not
+ * floating-point, for which only bits are compared.
  */
 export interface ElementDifferences {
   /**
-   * Elements that differ as numbers: +0 equals −0, NaN equals NaN. For other dtypes than floating-point,
+   * Elements that differ as numbers: +0 equals −0, NaN equals NaN. For dtypes that are not floating-point,
    * elements whose bits differ. Null for elements smaller than a byte.
    */
   readonly differing: number | null;
-  /** Elements whose bits differ; null if the dtypes differ or elements are smaller than a byte. */
+  /** Elements whose bits differ; null if dtypes differ or elements are smaller than a byte. */
   readonly differingBits: number | null;
-  /** Elements that are NaN or infinite in either model. */
   readonly nonFinite: number;
   /** max |a − b| */
   readonly max: number | null;
   /** Mean of |a − b|. */
   readonly mean: number | null;
-  /** √ of the mean of (a − b)². */
+  /** Root mean square of a − b. */
   readonly rms: number | null;
-  /** ‖a − b‖ / ‖a‖, Euclidean; also null if a is 0. */
+  /** ‖a − b‖ / ‖a‖; also null if a is 0. */
   readonly relative: number | null;
-  /** The first difference: in bits, or as a number if the dtypes differ. */
+  /** The first difference: in bits, or as a number if dtypes differ. */
   readonly first: {
     /** Position in row-major order, from 0. */
     readonly index: number;
@@ -68,24 +66,22 @@ export type TensorState =
 export interface StoredAs {
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** Absolute path of the file. */
   readonly file: string;
 }
 
 /** The comparison of one tensor. */
 export interface TensorComparison {
   readonly name: string;
-  /** Layer number; null outside the layers. */
   readonly layer: number | null;
-  /** The name after `layers.N.`, or the whole name outside the layers. */
+  /** The name after `layers.N.`; outside the layers the whole name. */
   readonly module: string;
   readonly state: TensorState;
-  /** The tensor in model `a`; null if the model lacks it. */
+  /** The tensor in model `a`; null if missing. */
   readonly a: StoredAs | null;
   readonly b: StoredAs | null;
   /** Number of elements in A, or in B if A lacks the tensor. */
   readonly elements: number;
-  /** The measured differences; null if all bits are equal, or elements cannot be compared. */
+  /** Measured differences; null if all bits are equal or elements cannot be compared. */
   readonly difference: ElementDifferences | null;
 }
 
@@ -93,9 +89,9 @@ export interface TensorComparison {
 export interface Comparison {
   readonly a: ComparedModel;
   readonly b: ComparedModel;
-  /** True if both have equal tensors, dtypes, shapes and bytes. */
+  /** True for equal tensors, dtypes, shapes and bytes. */
   readonly equal: boolean;
-  /** True if both have the same tensors and shapes, and all elements are equal numbers. */
+  /** True for equal tensors and shapes, with all elements equal as numbers. */
   readonly sameValues: boolean;
   /** Tensors in A's order, then those only in B. */
   readonly tensors: readonly TensorComparison[];
@@ -105,6 +101,6 @@ export interface Comparison {
   readonly threads: number;
   readonly seconds: number;
   readonly warnings: readonly string[];
-  /** If requested: how much of the change survives quantisation of both models. */
+  /** How much of the change survives quantisation of both models, if requested. */
   readonly quantised?: QuantisationReport;
 }

@@ -8,7 +8,7 @@ import type { StoredAs, TensorComparison, TensorState } from './comparison.js';
 import type { ComparedPair } from './open-pair.js';
 
 export type FoundTensor = Pick<TensorComparison, 'name' | 'layer' | 'module' | 'a' | 'b' | 'elements'> & {
-  /** Index of its comparison, or the state known from headers. */
+  /** Index of its comparison, or a state known from headers. */
   readonly comparison: number | Exclude<TensorState, 'equal' | 'sameValues' | 'differs'>;
 };
 
@@ -17,7 +17,6 @@ export interface PlannedDiff {
   readonly tensors: readonly FoundTensor[];
 }
 
-/** @param wanted tells by name whether a tensor is compared */
 export const planComparison = ({ a, b }: ComparedPair, wanted: (name: string) => boolean): PlannedDiff => {
   const tensors: FoundTensor[] = [];
   const planned: PlannedComparison[] = [];

@@ -8,7 +8,7 @@ import { jsonOrNone } from '../../texts/json.js';
 export interface KeyDifference {
   /** Dotted path, at most three keys. */
   readonly key: string;
-  /** The value as JSON; null if the key is missing. Absent if longer than 200 characters. */
+  /** The value as JSON; null if the key is missing; absent if longer than 200 characters. */
   readonly a?: string | null;
   readonly b?: string | null;
 }
@@ -22,12 +22,11 @@ export interface KeyDifference {
 export interface SideFileDifference {
   readonly name: string;
   readonly state: 'equal' | 'sameContent' | 'differs' | 'onlyInA' | 'onlyInB';
-  /** Differing keys, if both files are JSON objects. */
+  /** Keys that differ, if both files are JSON objects. */
   readonly keys: readonly KeyDifference[];
 }
 
 const depth = 3;
-/** Longest reported value, in characters of JSON. */
 const longest = 200;
 
 /** @throws READ_FAILED */
@@ -78,7 +77,7 @@ const told = (side: 'a' | 'b', value: unknown): Pick<KeyDifference, 'a' | 'b'> =
   return text !== null && text.length > longest ? {} : { [side]: text };
 };
 
-/** Compares JSON values, whatever the order of keys. */
+/** Compares JSON values regardless of the order of keys. */
 const isSame = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));

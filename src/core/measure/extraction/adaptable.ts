@@ -1,6 +1,6 @@
 import { moduleOf } from './choose-tensors.js';
 
-/** Families with Mamba layers, for whose `out_proj` PEFT (0.21) refuses factors. */
+/** Families with Mamba layers; PEFT (0.21) refuses factors for their `out_proj`. */
 const ofMamba = new Set<unknown>(['falcon_h1', 'mamba', 'mamba2', 'falcon_mamba', 'nemotron_h']);
 
 const routers = /(^|\.)(gate|router)(\.\w+)?\.weight$/;
@@ -10,8 +10,8 @@ const embeddings = /(^|\.)relative_attention_bias\.weight$/;
 
 /**
  * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. In
- * transformers 5, routers are not linear modules. PEFT also takes every target for an expert's if experts
- * have that name, such as `gate_proj`.
+ * transformers 5, routers are not linear modules. If experts have a target's name, such as `gate_proj`, PEFT
+ * takes it for an expert's.
  *
  * @param tensors all tensors of the model
  */

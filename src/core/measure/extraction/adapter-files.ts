@@ -32,7 +32,7 @@ interface Provenance {
 }
 
 /**
- * Writes the adapter's files, the provenance last.
+ * Writes an adapter's files, the provenance last.
  *
  * @throws WRITE_FAILED
  */
@@ -107,9 +107,9 @@ const configOf = (
     taskType: taskTypeOf(expert.checkpoint.config),
     targetModules: targets,
     rankPattern: pattern,
-    // Equals each module's rank, so that PEFT applies B · A unscaled.
+    // Equal to each module's rank, so that PEFT applies B · A unscaled.
     alphaPattern: pattern,
-    // PEFT loads embeddings of another size without naming them.
+    // PEFT loads embeddings of another size even if they are not named.
     modulesToSave: [
       ...new Set(saved.filter(({ name }) => !vocabulary.includes(name)).map(({ name }) => nameOf(name))),
     ],

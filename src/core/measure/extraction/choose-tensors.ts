@@ -7,19 +7,19 @@ import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 
-/** Which weights go into an adapter. Patterns are regular expressions, searched in module names. */
+/** Chooses the weights of an adapter. Patterns are regular expressions, searched in module names. */
 export interface Choice {
-  /** Weights to factorise. Default: linear attention and feed-forward weights to which PEFT gives factors. */
+  /** Weights to factorise; default: linear attention and feed-forward weights to which PEFT gives factors. */
   readonly modules?: readonly string[] | undefined;
   /** Weights not to factorise. */
   readonly exclude?: readonly string[] | undefined;
-  /** True to factorise embeddings and head, too. */
+  /** Also factorise embeddings and head. */
   readonly embedLora?: boolean | undefined;
   /** Modules to save whole: names, or last parts of names (`lm_head`, `input_layernorm`). */
   readonly saveModules?: readonly string[] | undefined;
 }
 
-/** Names of tensors; each tensor is in exactly one list. */
+/** Names of tensors, each in exactly one list. */
 export interface Chosen {
   readonly factorised: readonly string[];
   readonly saved: readonly string[];
@@ -91,7 +91,7 @@ const matching = async (
     return new Set(found.flat());
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;
-    // With flag `u`, Python-only syntax (`\Z`, `{,2}`, `[]x]`) is an error; otherwise it would be misread.
+    // With flag `u`, Python-only syntax (`\Z`, `{,2}`, `[]x]`) is an error and not misread.
     const expected =
       cause instanceof TookTooLong
         ? 'regular expressions that take less time over the names of tensors'

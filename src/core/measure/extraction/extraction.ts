@@ -4,7 +4,6 @@ import type { FactorDtype } from '../../native/solve.js';
 /** A weight whose change became a low-rank pair. */
 export interface ExtractedTensor {
   readonly name: string;
-  /** Layer number; null outside the layers. */
   readonly layer: number | null;
   readonly role: 'attention' | 'feedForward' | 'embedding' | 'head' | 'other';
   /** [out, in], as stored. */
@@ -15,42 +14,40 @@ export interface ExtractedTensor {
   readonly error: number;
   /** Share of ‖Δ‖²_F that B·A keeps: 1 − error². */
   readonly energy: number;
-  /** The `rank` largest singular values of Δ. */
   readonly singularValues: readonly number[];
 }
 
-/** A changed tensor that the adapter does not contain. */
+/** A changed tensor that is not in the adapter. */
 export interface LeftOutTensor {
   readonly name: string;
   /** ‖Δ‖_F */
   readonly norm: number;
 }
 
-/** How much of an expert's change an adapter contains: the content of `extract-lora.json`. */
+/** How much of an expert's change an adapter has: the content of `extract-lora.json`. */
 export interface Extraction {
   readonly base: string;
   readonly expert: string;
-  /** The requested rank; smaller matrices get less. */
+  /** The requested rank; smaller matrices have less. */
   readonly rank: number;
   /** The requested share of ‖Δ‖²_F, or null. */
   readonly energy: number | null;
   readonly dtype: FactorDtype | 'model';
   /** ‖Δ − B·A‖_F / ‖Δ‖_F over the extracted tensors. */
   readonly error: number;
-  /** Share of the whole model's ‖Δ‖²_F in the adapter, whether as factors or saved whole. */
+  /** Share of the model's ‖Δ‖²_F in the adapter, as factors or saved whole. */
   readonly kept: number;
-  /** Share of the whole model's ‖Δ‖²_F in omitted tensors. */
+  /** Share of the model's ‖Δ‖²_F in omitted tensors. */
   readonly lost: number;
   readonly tensors: readonly ExtractedTensor[];
   /** Tensors saved whole (`modules_to_save`). */
   readonly saved: readonly string[];
-  /** Tensors that the expert did not change, so that the adapter lacks them. */
+  /** Tensors that the expert did not change and the adapter lacks. */
   readonly unchanged: readonly string[];
   readonly leftOut: readonly LeftOutTensor[];
 }
 
 export interface ExtractionResult extends Extraction, RunCost {
-  /** Absolute path of the output. */
   readonly out: string;
   /** Bytes of `adapter_model.safetensors`. */
   readonly bytes: number;

@@ -16,7 +16,7 @@ export const squaresOf = async (
 ): Promise<number> => {
   const program = new Program(shape);
   if (program.elements === 0) return 0;
-  // The caller reports NaN and infinity of all tensors together.
+  // The caller reports NaN and infinity in all tensors together.
   const measurer = new BlockMeasurer(pool, inputs, name, () => undefined);
   const value = await lowerOperand(change, { tensor: name, program, measurer });
   return itemAt(await measurer.gram(program, [value]), 0);

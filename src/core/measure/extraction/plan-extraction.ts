@@ -31,7 +31,6 @@ export interface PlannedNorm {
   readonly shape: readonly number[];
   readonly base: Operand;
   readonly expert: Operand;
-  /** Δ = expert − base, in float32. */
   readonly change: Operand;
 }
 
@@ -60,7 +59,7 @@ export interface ExtractionPlan {
   readonly expert: OpenedCheckpoint;
   readonly factors: readonly PlannedFactors[];
   readonly saved: readonly SavedTensor[];
-  /** Names of saved embeddings and heads with another number of rows than the base's. */
+  /** Saved embeddings and heads whose number of rows differs from the base's. */
   readonly vocabulary: readonly string[];
   /** Tensors whose change is only measured: saved and left-out ones. */
   readonly norms: readonly PlannedNorm[];

@@ -29,17 +29,17 @@ import type { ExtractionPlan, PlannedFactors } from './plan-extraction.js';
 import { lossOf, summarise } from './summarise.js';
 
 export interface ExtractionOptions extends RunControls {
-  /** The directory to create. */
+  /** Directory to create. */
   out: string;
-  /** Replace an output that layerloom wrote. Default false: throws OUTPUT_EXISTS. */
+  /** Replace an output by layerloom. Default false: throws OUTPUT_EXISTS. */
   force?: boolean | undefined;
 }
 
 /**
- * Extracts an adapter; the output appears whole or not at all.
+ * Extracts an adapter. The output appears whole or not at all.
  *
  * @throws an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, DISK_SPACE,
- *   MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
+ * MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
 export const runExtraction = (plan: ExtractionPlan, options: ExtractionOptions): Promise<ExtractionResult> =>
   orNoDirectories(() => extracted(plan, options));
@@ -106,7 +106,7 @@ const extracted = async (plan: ExtractionPlan, options: ExtractionOptions): Prom
   }
 };
 
-/** Describes factors as a merge would plan them, for the memory estimate. */
+/** Describes factors like a merge's plan, for the memory estimate. */
 const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   name,
   shape: [shape[0], rank],
@@ -177,14 +177,13 @@ const measure = async (
         done += bytesOf(one.shape);
       },
     })),
-    // Largest tasks first, so that no thread is left with a large one at the end.
+    // Largest first, so that no thread ends with a large one.
   ].sort((a, b) => b.elements - a.elements);
   const progress = (): Progress => ({ phase: 'extraction', done, total });
   await run.reporting(progress, () => run.pool.eachInLanes(tasks, (task) => task.run()));
   return { factors, squares };
 };
 
-/** An output tensor, and the bytes that it copies. */
 interface Piece {
   readonly name: string;
   readonly dtype: Dtype;

@@ -22,17 +22,15 @@ import {
 
 /** Parameters of a partition by location. Defaults are the paper's (§4.2), for 32 layers. */
 export interface PartitionByLocation {
-  /** Number of first layers for the language: 0 or more. Default 5. */
+  /** First layers that belong to the language: 0 or more. Default 5. */
   bottom?: number | undefined;
-  /** Number of last layers for the language: 0 or more. Default 2. */
+  /** Last layers that belong to the language: 0 or more. Default 2. */
   top?: number | undefined;
-  /**
-   * True scales both counts from 32 layers to the model's: count · L / 32, rounded half up. Default false.
-   */
+  /** Scale both counts from 32 layers to the model's: count · L / 32, rounded half up. Default false. */
   scaled?: boolean | undefined;
-  /** The part of embeddings, final norm and head. Default `language`: they adjoin its layers. */
+  /** Part of embeddings, final norm and head. Default `language`, whose layers are next to them. */
   others?: PartName | undefined;
-  /** Whether norms in layers follow their `layer`, or tensors outside (`others`). Default `layer`. */
+  /** Norms in layers: follow their `layer`, or tensors outside (`others`). Default `layer`. */
   norms?: 'layer' | 'others' | undefined;
 }
 
@@ -40,17 +38,17 @@ export interface PartitionByAnalysis {
   experts: { readonly language: AnalysedExpert; readonly task: AnalysedExpert };
   /** The unit that is assigned as a whole. Default `module`. */
   granularity?: Granularity | undefined;
-  /** The part that gets parameters outside the layers. Default: as the analysis decides. */
+  /** Part of parameters outside the layers; default: as the analysis decides. */
   others?: PartName | undefined;
   norms?: 'layer' | 'others' | undefined;
 }
 
 /**
- * Divides a model's parameters, each into one part. Buffers, integers, other towers (vision, audio) and draft
+ * Assigns each of a model's parameters to one part. Buffers, integers, other towers (vision, audio) and draft
  * heads are in `neither`, because no side trains them.
  *
  * @throws INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING, PARTITION_INVALID
- *   for an expert that changed nothing
+ * for an expert that changed nothing
  */
 export const partitionOf = (
   base: PartitionBase,

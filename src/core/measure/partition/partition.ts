@@ -9,12 +9,12 @@ export interface PartitionBase {
 
 export { type PartName, partNames, type Side, sides } from '../../methods/framework/part-names.js';
 
-/** By location: the first `bottom` and last `top` layers belong to the language, all others to the task. */
+/** By location: the first `bottom` and last `top` layers belong to the language, others to the task. */
 export interface FoundByLocation {
   readonly by: 'location';
   readonly bottom: number;
   readonly top: number;
-  /** The part that gets parameters outside the layers. */
+  /** Part of parameters outside the layers. */
   readonly others: PartName;
   readonly norms: 'layer' | 'others';
 }
@@ -25,7 +25,7 @@ export interface FoundByAnalysis {
   readonly language: { readonly name: string; readonly file: string };
   readonly task: { readonly name: string; readonly file: string };
   readonly granularity: Granularity;
-  /** The part that gets parameters outside the layers; null if the analysis decides. */
+  /** Part of parameters outside the layers; null if the analysis decides. */
   readonly others: PartName | null;
   readonly norms: 'layer' | 'others';
 }
@@ -37,7 +37,7 @@ export const granularities: readonly Granularity[] = ['tensor', 'module', 'layer
 
 export const partitionFormat = 'layerloom-partition-1';
 
-/** The content of `partition.json`: each parameter of a model is in exactly one part, in file order. */
+/** The content of `partition.json`: each parameter of a model in exactly one part, in file order. */
 export interface Partition {
   readonly format: typeof partitionFormat;
   readonly base: { readonly name: string; readonly path: string };
@@ -47,12 +47,12 @@ export interface Partition {
   readonly stack: string;
   readonly found: FoundByLocation | FoundByAnalysis;
   readonly parts: Readonly<Record<PartName, readonly string[]>>;
-  /** Modules of each part with matrix weights in layers: LoRA's targets. For a mixture, attention only. */
+  /** LoRA's targets by part: modules with matrix weights in layers; for a mixture, attention only. */
   readonly linear: Readonly<Record<PartName, readonly string[]>>;
   readonly parameters: Readonly<Record<PartName, number>>;
 }
 
-/** Parameters of the side's own part and of `both`. */
+/** Returns parameters in the side's own part and in `both`. */
 export const trainedBy = ({ parts }: Partition, side: Side): readonly string[] => [
   ...parts[side],
   ...parts.both,
@@ -65,7 +65,7 @@ export const adaptedBy = ({ linear }: Partition, side: Side): readonly string[] 
 
 /**
  * True for a mixture of experts. There, PEFT 0.21 turns targets of routers and experts into the tensors that
- * transformers 5 fuses, in every layer; and it reduces a regular expression to the last parts of matching
+ * transformers 5 fuses, in every layer. It also reduces a regular expression to the last parts of matching
  * names.
  */
 export const isMixture = (names: Iterable<string>): boolean => {

@@ -1,7 +1,7 @@
 import type { TensorParts } from '../../methods/framework/tensors/tensor-parts.js';
 import { type Partition, type PartName, partNames } from './partition.js';
 
-/** Names with a common prefix, grouped by the part after it. */
+/** Names with a common prefix, by the part after it. */
 interface Branch {
   readonly names: string[];
   readonly parts: Set<PartName>;
@@ -11,8 +11,8 @@ interface Branch {
 const branch = (): Branch => ({ names: [], parts: new Set(), below: new Map() });
 
 /**
- * Returns patterns by part: `PREFIX.*` if several names share a prefix and all are in one part, otherwise
- * whole names. A part's patterns match exactly the part's names.
+ * Returns patterns by part: `PREFIX.*` if several names share a prefix and are all in the part, otherwise
+ * whole names. A part's patterns match exactly its names.
  */
 export const patternsOf = ({ parts }: Pick<Partition, 'parts'>): TensorParts => {
   const found: Record<PartName, string[]> = { language: [], task: [], both: [], neither: [] };

@@ -41,10 +41,7 @@ const schema = z.object({
   parameters: each(z.int().nonnegative()),
 });
 
-/**
- * @throws READ_FAILED; PARTITION_INVALID if the file is no partition, or a parameter is in two
- * parts
- */
+/** @throws READ_FAILED; PARTITION_INVALID if the file is not a partition, or a parameter is in two parts */
 export const readPartition = async (file: string): Promise<Partition> => {
   const invalidPartition = (reason: string, cause?: unknown): LayerloomError =>
     new LayerloomError(

@@ -21,7 +21,7 @@ export const splitterOf = ({
   };
 };
 
-/** Escapes a name for a regular expression; `isDotLiteral` leaves dots as they are. */
+/** Escapes a name for a regular expression; `isDotLiteral` leaves dots. */
 const escaped = (name: string, isDotLiteral: boolean): string =>
   name.replace(isDotLiteral ? /[\\^$*+?()[\]{}|]/g : /[\\^$.*+?()[\]{}|]/g, '\\$&');
 
@@ -29,10 +29,9 @@ const anyOf = (choices: readonly (string | number)[]): string =>
   choices.length === 1 ? String(choices[0]) : `(${choices.join('|')})`;
 
 /**
- * Returns anchored patterns for Python and JavaScript that match exactly the given parameters:
+ * Returns anchored patterns for Python and JavaScript that match exactly these parameters:
  * `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names.
  *
- * @param names parameters of the partition
  * @param isDotLiteral true if the reader takes dots literally (axolotl)
  */
 export const patternsOf = (
@@ -66,7 +65,7 @@ export const patternsOf = (
   ];
 };
 
-/** Returns a pattern that matches exactly the given names (`re.fullmatch`). */
+/** Returns a pattern that matches exactly these names (`re.fullmatch`). */
 export const wholePattern = (partition: Partition, names: readonly string[]): string => {
   const split = splitterOf(partition);
   const stack = escaped(partition.stack, false);

@@ -14,9 +14,7 @@ export interface WrittenPartition {
   readonly warnings: readonly string[];
 }
 
-/**
- * @throws INVALID_PARAMETER for an unknown format, or a trainer's format if `out` is a file
- */
+/** @throws INVALID_PARAMETER for an unknown format, or a trainer's format if `out` is a file */
 export const checkFormats = (formats: readonly string[] | undefined, out: string | undefined): void => {
   for (const format of formats ?? [])
     if (!(partitionFormats as readonly string[]).includes(format))
@@ -30,8 +28,8 @@ export const checkFormats = (formats: readonly string[] | undefined, out: string
 };
 
 /**
- * Writes a partition to `out`: a file `….json`, or a directory for `partition.json` and one or two files for
- * each format. Warns of a format that cannot express the partition; throws if the format was requested.
+ * Writes a partition to `out`: a file `….json`, or a directory for `partition.json` and one or two files per
+ * format. Warns of formats that cannot express the partition; throws if one was requested.
  *
  * @param formats default: all
  * @throws OUTPUT_EXISTS if a file exists, PARTITION_UNSUPPORTED, WRITE_FAILED

@@ -9,7 +9,7 @@ export const isCopy = (found: Float32Array, wanted: Float32Array, dtype: Dtype):
     return value === other || rounded(other, dtype) === value || (Number.isNaN(value) && Number.isNaN(other));
   });
 
-/** Dtypes to which numbers were rounded; each rounding allows one unit in the last place. */
+/** Dtypes to which numbers were rounded; each allows a difference of one unit in the last place. */
 export type Grain = readonly Dtype[];
 
 /** Units in the last place by which numbers may differ: float32 sums depend on the order of terms. */
@@ -42,10 +42,10 @@ export const beyondRounding = (
 /** Share of elements that may differ more from a hypothesis, because sums cancel. */
 const mostApart = 1 / 256;
 
-/** Limits on the difference from a hypothesis, in roundings: for an element, and the root mean square. */
+/** Most difference from a hypothesis, in roundings: for an element, and as root mean square. */
 const [mostRoundings, mostSpread] = [2, 0.75];
 
-/** True if the elements equal those of a hypothesis, up to roundings. */
+/** True if the elements equal a hypothesis up to roundings. */
 export const fits = (
   found: Float32Array,
   wanted: Float32Array,
@@ -74,11 +74,10 @@ export const fits = (
 const sameCut = 0.02;
 
 /**
- * True if each row has a magnitude at its column's commonest value, the cut. Programs keep only some of the
- * equal changes at a cut.
+ * True if each row has a magnitude at a column's most frequent value, the cut. Programs keep only some of the equal changes there.
  */
 export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
-  // Outliers are cut, too, like small changes.
+  // Twice each, because small changes and outliers have a cut each.
   const columns = [...(rows[0] ?? []).keys(), ...(rows[0] ?? []).keys()];
   let left = rows;
   while (left.length > 0 && columns.length > 0) {
@@ -129,7 +128,7 @@ export const relativeDistance = (a: Float32Array, b: Float32Array): number => {
 };
 
 /**
- * Solves `wanted` ≈ Σ weight · vector by least squares, with pivots. Undefined for linearly dependent
+ * Solves `wanted` ≈ Σ weight · vector by least squares, with pivots; undefined for linearly dependent
  * vectors.
  */
 export const solveWeights = (

@@ -22,11 +22,11 @@ const ofRecipes = new Set(['.yml', '.yaml', '.md', '.json']);
 export type Claim = string | UncheckedRecipe;
 
 /**
- * Reads what an output should be. The text is a recipe, or names a recipe's file, card, record, or folder
- * with one of these. A model, `BASE+ADAPTER`, or an adapter whose base is known, means a copy.
+ * Reads what an output should be. The text is a recipe, or names a recipe's file, card, record, or a folder
+ * with one of these. A model, `BASE+ADAPTER`, or an adapter with a known base, means a copy.
  *
  * @throws INVALID_PARAMETER for a folder without recipe and weights, MODEL_NOT_FOUND, BASE_NEEDED, and the
- *   codes of `parseAddress`
+ * codes of `parseAddress`
  */
 export const readClaim = async (against: string): Promise<Claim> => {
   if (isRecipeText(against)) return against;
@@ -54,7 +54,7 @@ const kindOf = async (path: string): Promise<'file' | 'directory' | undefined> =
   }
 };
 
-/** Returns the file with the folder's recipe, if any. */
+/** Returns the file with a folder's recipe, if any. */
 const recipeIn = async (folder: string): Promise<string | undefined> => {
   if ((await kindOf(folder)) !== 'directory') return undefined;
   for (const name of [provenanceName, mergekitName])

@@ -11,7 +11,7 @@ import type { ProvenTensor } from './proof.js';
 import type { Draw } from './sample/draw.js';
 import { type PlannedSample, type ProofSample, planSample } from './sample/plan-sample.js';
 
-/** Set to compare drawn tiles only. */
+/** Set to compare only drawn tiles. */
 export interface SampleControls {
   readonly draw?: Draw | undefined;
   /** Called before weights are read or fetched. */
@@ -29,7 +29,7 @@ export interface ComparedExpected {
  * and writes nothing.
  *
  * @param inputs of the plan, then the output
- * @returns comparisons in the order of the pairs; a tensor that differs only by roundings is `different`
+ * @returns comparisons in order of the pairs; a tensor that differs only by roundings is `different`
  */
 export const compareExpected = async (
   pairs: readonly Pair[],

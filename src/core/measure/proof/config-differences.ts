@@ -10,14 +10,14 @@ import type { Fault } from './proof.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** A key with its values in the output and in the expected merge. */
+/** A key, and its values in the output and in the expected merge. */
 type Difference = readonly [key: string, found: unknown, expected: unknown];
 
 /** Keys that describe how the model was written, not how it computes. */
 const ofTheWriter =
   /^(_name_or_path|architectures|torch_dtype|dtype|transformers_version|use_cache|_commit_hash|unsloth_\w+|name_or_path|pad_token_id)$/;
 
-/** Keys that change what loaders compute with the same tensors. */
+/** Keys that change results with the same tensors. */
 const computing = new RegExp(
   `^(${[
     'model_type|auto_map|num_(hidden_)?layers|n_layers?|layer_types|layers_block_type',
@@ -32,7 +32,7 @@ const computing = new RegExp(
   ].join('|')})$`,
 );
 
-/** Longer keys name no setting, and would make the expression slow. */
+/** A longer key is not a setting, and would make the expression slow. */
 const longestKey = 64;
 
 const isComputing = (key: string): boolean => key.length <= longestKey && computing.test(key);
@@ -40,7 +40,7 @@ const isComputing = (key: string): boolean => key.length <= longestKey && comput
 /** Keys that may change results if only one side has them, and whose default is not known here. */
 const decisive = /^(sliding_window|quantization_config|auto_map|\w+_multiplier|\w+_softcapping)$/;
 
-/** Keys that are compared by their meaning. */
+/** Keys that are compared by meaning. */
 const byMeaning = /^(rope_\w+|tie_word_embeddings)$/;
 
 /** Compares an output's `config.json` with the planned one, and its ties with the inputs'. */
@@ -60,7 +60,7 @@ export const configDifferences = async (
   const expected = jsonOrNone(text, { python: true });
   if (!isObject(expected)) return { faults: [], warnings: [] };
   const { computed, others } = compare(checkpoint.config, expected);
-  // Loaders of a tied model may ignore the head that it stores.
+  // Loaders of a tied model may ignore a stored head.
   if (isTiedInWords(checkpoint) && !inputs.some((input) => isTiedInWords(input.checkpoint)))
     computed.push([tie, true, expected[tie] ?? false]);
   const sentences = computed.map(sentenceOf);
@@ -81,10 +81,10 @@ const mostShown = 200;
 const shortened = (text = 'none'): string =>
   text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
 
-/** Keys whose null stands for a value that other settings give; loaders may write that value. */
+/** Keys whose null means a value derived from other settings; loaders may write that value. */
 const derived = /^(num_key_value_heads|head_dim|hidden_activation)$/;
 
-/** Keys without effect beside `use_sliding_window: false`. Loaders may then write another window. */
+/** Keys without effect if `use_sliding_window` is false; loaders may then write another window. */
 const ofWindow = /^(sliding_window|max_window_layers)$/;
 
 /** Removes settings without effect. Gemma's loaders read `gelu` as its approximation. */
@@ -99,7 +99,7 @@ const withEffect = (config: Config): Config => {
   return Object.fromEntries(stated);
 };
 
-/** Returns differences that change what is computed, and other ones. */
+/** Returns differences that change results, and others. */
 const compare = (
   foundAsWritten: Config,
   expectedAsWritten: Config,
@@ -117,7 +117,7 @@ const compare = (
       others.push(...nested.others.map(prefixed));
     } else if (own !== undefined && wanted !== undefined)
       (isComputing(key) ? computed : others).push([key, own, wanted]);
-    // A repository's code is run instead of transformers'.
+    // A repository's code runs instead of transformers'.
     else if (key === 'auto_map' && isStated(own)) computed.push([key, own, wanted]);
     else if (decisive.test(key) && isStated(own) !== isStated(wanted)) others.push([key, own, wanted]);
   }
@@ -126,7 +126,7 @@ const compare = (
 
 const isStated = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
 
-/** True for equal values; numbers may have passed through float32, and code may name its repository. */
+/** True for equal values. Numbers may have been rounded to float32, and code may name its repository. */
 const isSame = (a: unknown, b: unknown): boolean =>
   typeof a === 'number' && typeof b === 'number'
     ? a === b || Math.fround(a) === Math.fround(b)
@@ -139,11 +139,14 @@ const withoutRepository = (value: unknown): unknown =>
 
 const tie = 'tie_word_embeddings';
 
-/** True if the file ties a head to the embeddings, whether or not the tensors contradict it. */
+/** True if the file ties a head to the embeddings, even if the tensors contradict it. */
 const isTiedInWords = ({ config, configEdits }: OpenedCheckpoint['checkpoint']): boolean =>
   configEdits?.[tie] === false || saysTied(config) === true;
 
-/** Returns RoPE's parameters, in the spelling of either generation of transformers, and one-sided scaling. */
+/**
+ * Returns differences of RoPE's parameters, in the spelling of either generation of transformers, and of
+ * scaling on one side only.
+ */
 const ropeIn = (found: Config, expected: Config): Difference[] => {
   const differences = ropeDifferences(found, expected);
   const [own, wanted] = [found, expected].map(scalingOf);
@@ -154,7 +157,7 @@ const ropeIn = (found: Config, expected: Config): Difference[] => {
     : [['rope_scaling', own, wanted]];
 };
 
-/** Returns a scaling of positions other than the default; undefined for none. */
+/** Returns a scaling of positions other than the default, if any. */
 const scalingOf = ({ rope_scaling: scaling, rope_parameters: parameters }: Config): unknown => {
   const stated = isObject(scaling) ? scaling : isObject(parameters) ? parameters : {};
   const type = stated['rope_type'] ?? stated['type'] ?? 'default';

@@ -3,7 +3,7 @@ import type { Evidence, Sampled } from './evidence.js';
 import { counted, listed } from './faults/kind.js';
 import type { Fault, ProvenTensor } from './proof.js';
 
-/** Relative difference allowed between sums over elements of two draws, in addition to chance. */
+/** Allowed relative difference between two draws' sums over elements, in addition to chance. */
 const apart = 0.2;
 
 /**
@@ -13,7 +13,7 @@ const apart = 0.2;
 export const isAsDrawn = (evidence: Evidence, { name, found, wanted, sources }: Sampled): boolean => {
   if (evidence.expected.get(name)?.isRandom !== true) return false;
   const base = [...sources].find(([{ role }]) => role === 'base')?.[1];
-  // A mixture's routers are random as a whole; the method gives their size.
+  // A mixture's routers are entirely random; the method gives their size.
   if (base === undefined) return Math.abs(Math.log(dot(found, found) / dot(wanted, wanted))) < 1;
   const experts = [...sources.values()]
     .filter((values) => values !== base)

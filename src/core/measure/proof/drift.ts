@@ -4,13 +4,13 @@ import type { Dtype } from '../../tensor/dtype.js';
 import { rounded, unitAt } from './precision.js';
 import type { Source } from './sources.js';
 
-// Roundings err to both sides alike. A wrong weight moves all elements of all tensors by a share of the
+// Roundings go to both sides equally. A wrong weight moves all elements of all tensors by a share of the
 // distance to a model: each by less than a rounding, but together by far more than chance.
 
 /** A direction of differences: from the expected elements to a model's, or away from zero. */
 export type Direction = Source | 'itself';
 
-/** Sums over elements in units in the last place, by which differences are fitted to a direction. */
+/** Sums over elements, in units in the last place, for fitting differences to a direction. */
 interface Sums {
   elements: number;
   /** Σ difference · direction, Σ direction², Σ (difference · direction)², Σ expected · direction. */
@@ -22,30 +22,30 @@ interface Sums {
 
 export type Drifts = ReadonlyMap<Direction, Readonly<Sums>>;
 
-/** A direction in which the differences lead, with their share of the distance. */
+/** A direction of the differences, and how far they go in it as a share of the distance. */
 export interface Drift {
   readonly direction: Direction;
   readonly share: number;
 }
 
-// Means of two short numbers are often ties. A wrong weight shows by rounding all of them to one side.
+// Means of two short numbers are often ties, and a wrong weight rounds all ties to one side.
 
 /** A tensor's roundings. */
 export interface Drifting {
-  /** The coarsest dtype by whose roundings the elements differ. */
+  /** The coarsest dtype whose roundings the elements differ by. */
   readonly dtype: Dtype;
   readonly drifts: Drifts;
-  /** Set if the tensor's differences lead to a model by themselves. */
+  /** Set if the tensor's own differences lead to a model. */
   readonly leads?: Drift | undefined;
 }
 
-/** Elements nearer to a model are left out: both merges may round them to the same side. */
+/** Elements nearer to a model are left out, because both merges may round them to the same side. */
 const leastUnits = 2;
 
 export class DriftTally {
   readonly sums = new Map<Direction, Sums>();
 
-  /** @param unit the coarsest unit in the last place of the element */
+  /** @param unit the element's coarsest unit in the last place */
   add(direction: Direction, difference: number, distance: number, wanted: number, unit: number): void {
     if (distance === 0 || !Number.isFinite(distance) || !Number.isFinite(difference)) return;
     const far = distance / unit;
@@ -64,22 +64,26 @@ export class DriftTally {
   }
 }
 
-/** Limits on the share, in units in the last place of 1. Norms and angles in a short dtype scale whole tensors. */
+/**
+ * Limits on the share, in units in the last place of 1. Norms and angles in a short dtype scale whole
+ * tensors.
+ */
 const limits = { towards: 1 / 4, away: 1 / 16, towardsByNorms: 5 / 2, awayByNorms: 1 / 4 };
 
-/** Standard errors that chance may give. */
+/** Most standard errors by chance. */
 const byChance = 6;
 
 export interface DriftOptions {
   readonly dtype: Dtype;
-  /** The relative error of weights in this dtype. */
+  /** Relative error of weights in this dtype. */
   readonly error: number;
   /** True for methods that divide by norms or angles. */
   readonly byNorms: boolean;
 }
 
 /**
- * Returns the direction in which tensors lead together, if by more than roundings, their weights' and chance.
+ * Returns the direction in which tensors lead together, if further than roundings, their weights' errors and
+ * chance explain.
  */
 export const driftOf = (
   tensors: readonly Drifts[],
@@ -102,11 +106,11 @@ export const driftOf = (
     const limit = isAway
       ? limits[byNorms ? 'awayByNorms' : 'away']
       : limits[byNorms ? 'towardsByNorms' : 'towards'];
-    // Another weight of another model leads here too, as far as the directions agree. Weights of changes
-    // scale no base.
+    // Another weight of another model also leads here, as far as the directions agree. Weights of changes do
+    // not scale the base.
     const ofWhole = hasBase ? 0 : isAway ? 1 : Math.abs(ofWanted) / length;
     const byWeights = error * (isAway ? ofWhole : Math.sqrt(longest / length) + ofWhole);
-    // Sums of several roundings lie between the numbers to which one rounding leads.
+    // Sums of several roundings lie between the numbers that one rounding leads to.
     const byRoundings = elements / 6 / length;
     const beyond = Math.abs(share) - limit * unit - byWeights - byRoundings - byChance * chance;
     return beyond > 0 ? [{ direction, share, beyond: beyond / chance }] : [];
@@ -118,7 +122,7 @@ const totalOf = (direction: Direction, all: readonly Sums[]) => {
   const sum = (key: keyof Sums) => all.reduce((total, sums) => total + sums[key], 0);
   const length = sum('length');
   const share = sum('along') / length;
-  // Arithmetic may err alike in all elements of a tensor, such as in its norm.
+  // Arithmetic may err equally in all elements of a tensor, for instance in its norm.
   const apart = all.reduce((total, sums) => total + (sums.along - share * sums.length) ** 2, 0);
   const chance = Math.sqrt(Math.max(sum('squares'), apart)) / length;
   return { direction, share, chance, length, elements: sum('elements'), ofWanted: sum('ofWanted') };
@@ -127,7 +131,7 @@ const totalOf = (direction: Direction, all: readonly Sums[]) => {
 /**
  * Returns tensors that are roundings apart and lead elsewhere, together or alone.
  *
- * @param optionsOf returns undefined for a dtype so fine that weights cannot hide in its roundings
+ * @param optionsOf returns undefined for a dtype so fine that its roundings cannot hide wrong weights
  */
 export const driftsIn = (
   roundings: ReadonlyMap<string, Drifting>,
@@ -149,10 +153,10 @@ export const driftsIn = (
   return found;
 };
 
-/** Keys of numbers that are no weights. */
+/** Keys of numbers that are not weights. */
 const notWeights = /^(density|gamma|epsilon|seed)$/;
 
-/** Returns the largest relative error that a dtype makes in the numbers of a recipe, or in equal weights. */
+/** Returns the largest relative error of a recipe's numbers, or of equal weights, in a dtype. */
 export const errorOfWeights = (recipe: CompleteRecipe, dtype: Dtype): number => {
   const { models } = recipe;
   const numbers = [1 / (Array.isArray(models) && models.length > 0 ? models.length : 1)];

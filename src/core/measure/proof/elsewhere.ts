@@ -2,7 +2,7 @@ import { fits, relativeDistance } from './agreement.js';
 import type { Evidence, Sampled } from './evidence.js';
 import { headSlice } from './slices.js';
 
-/** The place in the expected merge of a tensor that the output has under another name. */
+/** The place in the expected merge of a tensor that has another name in the output. */
 export interface Elsewhere {
   readonly name: string;
   readonly layer: number | null;
@@ -11,7 +11,7 @@ export interface Elsewhere {
 
 /**
  * Finds the expected tensor that equals an output's tensor of another name: the same module in other layers,
- * or other tensors of this shape in its layer.
+ * or other tensors of its shape in its layer.
  */
 export const elsewhereOf = async (evidence: Evidence, own: Sampled): Promise<Elsewhere | undefined> => {
   const { places } = evidence.out.architecture;
@@ -30,8 +30,7 @@ export const elsewhereOf = async (evidence: Evidence, own: Sampled): Promise<Els
 };
 
 /**
- * Limits on the distance to another place: absolute, and as a share of the distance to the tensor's own
- * place.
+ * Limits on the distance to another place: absolute, and relative to the distance to the tensor's own place.
  */
 const [nearest, share] = [0.05, 0.2];
 

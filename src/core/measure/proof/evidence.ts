@@ -19,20 +19,20 @@ import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 import { withZero } from './with-inputs.js';
 
-/** Limits on elements: of all samples together, and of one tensor's (least and most). */
+/** Most sampled elements: over all tensors, and per tensor (least and most). */
 const mostElements = 8 * 1024 * 1024;
 const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
 
-/** Elements of a correct tensor by which another recipe is judged. */
+/** Elements of a correct tensor with which another recipe is judged. */
 const leastRight = 256;
 
-/** Limit on correct tensors that are compared with another recipe's. */
+/** Most correct tensors that are compared with another recipe's. */
 const mostRight = 24;
 
-/** Distance from which tensors of different recipes differ: more than float32 sums may be apart. */
+/** Distance from which tensors of different recipes differ; float32 sums may be less apart. */
 const leastOther = 1e-6;
 
-/** A pair of tensors of one shape whose numbers differ, with elements of both. */
+/** Two tensors of one shape with different numbers, and elements of both. */
 export interface Sampled {
   readonly name: string;
   readonly layer: number | null;
@@ -43,7 +43,7 @@ export interface Sampled {
   readonly dtype: Dtype;
   /** The coarser of stored and expected dtype, and a coarser one that holds the found numbers, if any. */
   readonly grain: Grain;
-  /** A dtype coarser than the stored one that holds the tensor's numbers, if any. */
+  /** A dtype coarser than the stored one that holds all of the tensor's numbers, if any. */
   readonly held: Dtype | undefined;
   readonly slices: readonly ElementSlice[];
   readonly found: Float32Array;
@@ -55,7 +55,7 @@ export interface Sampled {
   readonly isWhole: boolean;
   /** True if the expected tensor is an input's, unchanged. */
   readonly isCopied: boolean;
-  /** Sources whose elements the sample has, unlike the recipe. */
+  /** Sources that have the sample's elements although the recipe merges. */
   readonly copyOf: readonly Source[];
 }
 
@@ -64,7 +64,7 @@ export type Finding = Omit<Fault, 'kind'>;
 
 export interface EvidenceParts {
   readonly out: OpenedCheckpoint;
-  /** Index of the output among the inputs of `reader`. */
+  /** Index of the output among `reader`'s inputs. */
   readonly outInput: number;
   readonly pairs: readonly Pair[];
   readonly tensors: readonly ProvenTensor[];
@@ -72,13 +72,13 @@ export interface EvidenceParts {
   readonly method: string;
   readonly recipe: CompleteRecipe;
   readonly reader: ValueReader;
-  /** The bytes that a sample may read; absent if everything may be read. */
+  /** Bytes that a sample may read; absent for all. */
   readonly bytes?: SampledBytes | undefined;
-  /** Returns the tensors of another recipe over the same inputs; undefined if the recipe is refused. */
+  /** Returns the tensors of another recipe over the same inputs; undefined if it is refused. */
   readonly replan: (recipe: CompleteRecipe) => Promise<ReadonlyMap<string, ExpectedTensor> | undefined>;
 }
 
-/** Returns the first tiles, of at most this many elements in all, but at least one. */
+/** Returns the first tiles with at most this many elements in total, but at least one tile. */
 const firstOf = (tiles: readonly ElementSlice[], most: number): ElementSlice[] => {
   let elements = 0;
   return tiles.filter(({ count }, index) => {
@@ -120,13 +120,12 @@ export class Evidence {
     );
   }
 
-  /** All tensors, including right ones. */
   tensors: readonly ProvenTensor[];
 
-  /** Tensors that are roundings apart, but lead elsewhere. */
+  /** Tensors that are roundings apart but lead elsewhere. */
   drifts: ReadonlyMap<string, Drift> = new Map();
 
-  /** Tensors off the recipe only by rounding to a coarser dtype than stored. */
+  /** Tensors that differ only because they were rounded to a coarser dtype than stored. */
   coarse: ReadonlySet<string> = new Set();
 
   get isSample(): boolean {
@@ -142,7 +141,7 @@ export class Evidence {
     return valueAt(this.#pairs, name);
   }
 
-  /** Returns samples of those of the tensors whose elements can be compared. */
+  /** Returns samples of the tensors whose elements can be compared. */
   async sampled(names: readonly string[]): Promise<readonly Sampled[]> {
     const found: Sampled[] = [];
     for (const name of names) {
@@ -187,13 +186,13 @@ export class Evidence {
     return this.read(unrounded, shape, slices);
   }
 
-  /** Reads an expected tensor's first row, or first elements. */
+  /** Reads the first row of an expected tensor, or its first elements. */
   headOf(name: string): Promise<Float32Array> {
     const { shape } = valueAt(this.expected, name);
     return this.once(`head ${name}`, () => this.readWanted(name, [headSlice(shape)]));
   }
 
-  /** Reads what the recipe would give if a source's tensors were 0. */
+  /** Reads the recipe's result with a source's tensors set to 0. */
   async readWithout(
     name: string,
     role: string,
@@ -206,7 +205,7 @@ export class Evidence {
     return without && (await this.read(without, shape, slices));
   }
 
-  /** True if another recipe also gives the output's right tensors. Compares some of them. */
+  /** True if another recipe also gives the output's correct tensors; compares some of them. */
   async fitsRight(other: ReadonlyMap<string, ExpectedTensor>): Promise<boolean> {
     const right = this.tensors.filter(({ state, elements }) => state === 'equal' && elements >= leastRight);
     const step = Math.max(1, Math.floor(right.length / mostRight));
@@ -235,7 +234,7 @@ export class Evidence {
     return fits(found, values, grain, [...sources.values()], share);
   }
 
-  /** Compares only shapes, since integer tensors are not sampled. */
+  /** Compares only shapes, because integer tensors are not sampled. */
   #isSameInteger(name: string, other: ExpectedTensor): boolean {
     return this.expected.get(name)?.shape.join() === other.shape.join();
   }
@@ -265,7 +264,7 @@ export class Evidence {
     const place = this.out.architecture.places.get(name);
     return {
       ...{ name, shape, dtype: found.dtype, slices, sources },
-      // The coarsest dtype comes first.
+      // Coarsest dtype first.
       grain: [...new Set([dtype, found.dtype, expected.dtype, ...(held === undefined ? [] : [held])])],
       held,
       layer: expected.layer,

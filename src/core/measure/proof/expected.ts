@@ -11,15 +11,14 @@ export interface ExpectedTensor {
   readonly dtype: Dtype;
   readonly shape: Shape;
   readonly layer: number | null;
-  /** The values, rounded to `dtype`. */
   readonly operand: Operand;
-  /** True if random numbers that another program cannot repeat decide the elements. */
+  /** True if the elements depend on random numbers that another program cannot repeat. */
   readonly isRandom: boolean;
   /** The float32 values before this rounding. */
   readonly unrounded: Operand;
 }
 
-/** Expected tensors by name, and names of tensors that only a solver makes. */
+/** Expected tensors, and names of tensors that only a solver makes. */
 export interface Expected {
   readonly tensors: ReadonlyMap<string, ExpectedTensor>;
   readonly solved: readonly PlannedTensor[];
@@ -34,7 +33,7 @@ export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
     else if (!isPart(expression))
       tensors.set(tensor.name, { ...tensor, ...operandsFor(tensor), isRandom: isRandom(expression) });
     else if (expression.kind === 'quantise' && expression.part === 'codes') {
-      // Compares values before quantisation, because the output may use another scheme.
+      // Values before quantisation, because the output may use another scheme.
       const { of: name, shape, source } = expression;
       tensors.set(name, {
         name,
@@ -50,7 +49,7 @@ export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
   return { tensors, solved };
 };
 
-/** True if the expression, or one of its operands at any depth, draws random numbers. */
+/** True if the expression draws random numbers, at any depth. */
 const isRandom = (expression: PlannedExpression): boolean =>
   draws(expression) ||
   operandsOf(expression).some((operand) => {

@@ -5,9 +5,9 @@ import type { Fault } from './proof.js';
 import { OutsideSampleError } from './sample/sampled-bytes.js';
 
 /**
- * Asks each kind of fault in turn which remaining tensors it explains.
+ * Asks each kind of fault in turn which of the remaining tensors it explains.
  *
- * @returns faults, the one that explains most tensors first; `unexplained` for tensors that no kind explains
+ * @returns faults, the one with the most tensors first; `unexplained` for the rest
  */
 export const explain = async (evidence: Evidence, wrong: readonly string[]): Promise<readonly Fault[]> => {
   const faults: Fault[] = [];
@@ -24,7 +24,7 @@ export const explain = async (evidence: Evidence, wrong: readonly string[]): Pro
   return faults.toSorted((a, b) => b.tensors.length - a.tensors.length);
 };
 
-/** Catches the error of a kind of fault that needs bytes outside the sample, and returns undefined. */
+/** Returns undefined if a kind of fault needs bytes outside the sample. */
 const unlessOutside = async <T>(found: Promise<T>): Promise<T | undefined> => {
   try {
     return await found;

@@ -14,10 +14,10 @@ export interface Pair {
 }
 
 /**
- * Pairs tensors by name. If only one side stores a copy of tied embeddings, pairs it with the other side's
- * embeddings, as loaders would. Leaves out buffers that one side lacks: loaders compute them.
+ * Pairs tensors by name. If only one side stores a copy of tied embeddings, pairs it with the other's
+ * embeddings, as loaders would. Leaves out buffers that one side lacks, because loaders compute them.
  *
- * @param first the model whose spelling the expected names have
+ * @param first the model in whose spelling the expected names are
  */
 export const pairsOf = (
   { tensors: expected }: Expected,

@@ -1,6 +1,6 @@
 import type { Dtype } from '../../tensor/dtype.js';
 
-/** Significant bits and the least exponent of a floating-point format. */
+/** Significant bits and least exponent of a floating-point format. */
 interface Precision {
   readonly bits: number;
   readonly least: number;
@@ -35,7 +35,7 @@ export const unitAt = (x: number, dtype: Dtype): number => {
   return 2 ** (Math.max(exponentOf(x), least) - (bits - 1));
 };
 
-/** True for dtypes whose roundings are larger than those of float32 sums. */
+/** True for dtypes with larger roundings than float32 sums. */
 export const isShortDtype = (dtype: Dtype): boolean => precisionOf(dtype).bits < 24;
 
 /** Rounds to a dtype's nearest number, ties to even; beyond its range, to infinity. */

@@ -6,8 +6,8 @@ import type { ProofSample } from './sample/plan-sample.js';
 /**
  * - `intact`: every tensor has the expected numbers.
  * - `rounded`: each is equal, or within one rounding of the stored dtype.
- * - `different`: a tensor differs, is missing or is additional, or `config.json` computes otherwise.
- * - `not_comparable`: all comparable tensors are right; the others are random.
+ * - `different`: a tensor differs, is missing or is additional, or `config.json` changes results.
+ * - `not_comparable`: all comparable tensors are correct; the others are random.
  * - `not_this`: most tensors have nothing in common with the expected ones.
  */
 export type ProofVerdict = 'intact' | 'rounded' | 'different' | 'not_comparable' | 'not_this';
@@ -18,10 +18,9 @@ export type ProvenState = 'equal' | 'rounding' | 'different' | 'missing' | 'addi
 /** A tensor of an output, compared with the expected one. */
 export interface ProvenTensor {
   readonly name: string;
-  /** Layer number; null outside the layers. */
   readonly layer: number | null;
   readonly state: ProvenState;
-  /** The stored dtype; null if the tensor is missing. */
+  /** Stored dtype; null if the tensor is missing. */
   readonly dtype: Dtype | null;
   readonly expectedDtype: Dtype | null;
   readonly elements: number;
@@ -37,9 +36,9 @@ export interface ProvenTensor {
 
 /** A kind of difference, and the tensors that it explains. */
 export interface Fault {
-  /** A stable code: `adapter_not_applied`; `unexplained` if nothing fits. */
+  /** A stable code, such as `adapter_not_applied`; `unexplained` if nothing fits. */
   readonly kind: string;
-  /** Names of the tensors that the fault explains; empty for `config_differs`. */
+  /** Tensors that the fault explains; empty for `config_differs`. */
   readonly tensors: readonly string[];
   readonly figures: Readonly<Record<string, number | string>>;
   readonly sentence: string;
@@ -47,13 +46,12 @@ export interface Fault {
 
 /** The result of comparing a merge with its recipe, tensor by tensor. */
 export interface MergeProof extends RunCost {
-  /** Absolute path of the output. */
   readonly out: string;
-  /** The recipe's file, or the model, as the user gave it. */
+  /** The recipe's file or the model, as given by the user. */
   readonly against: string;
   readonly method: string;
   readonly inputs: readonly VerifiedInput[];
-  /** The drawn tiles; null if everything was compared. The verdict holds for drawn tiles only. */
+  /** The drawn tiles, for which alone the verdict holds; null if everything was compared. */
   readonly sample: ProofSample | null;
   readonly verdict: ProofVerdict;
   /** True for `intact` only. */

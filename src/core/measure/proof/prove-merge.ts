@@ -35,7 +35,7 @@ import { withInputs } from './with-inputs.js';
 export interface ProofParts {
   /** The output: a path or `org/name`. */
   readonly out: string;
-  /** The claim as the user gave it, for the report. */
+  /** The claim as given by the user, for the report. */
   readonly against: string;
   readonly plan: MergePlan;
   /** The recipe with absolute paths. */
@@ -168,7 +168,7 @@ const explained = async (
   return { tensors, faults: [...ofConfig, ...faults], verdict: 'different' };
 };
 
-/** True if a tensor holds only numbers of a shorter dtype than the recipe and the file have. */
+/** True if a tensor's numbers all fit a shorter dtype than the recipe's and the file's. */
 const isCoarse = ({ recipe }: Evidence, sample: Sampled | undefined): boolean =>
   sample?.held !== undefined &&
   !isOfDtype(sample.wanted, sample.held) &&
@@ -179,7 +179,7 @@ const driftOptions = ({ recipe, method }: Evidence, dtype: Dtype): DriftOptions 
     ? { dtype, error: errorOfWeights(recipe, dtype), byNorms: byNorms.test(method) }
     : undefined;
 
-/** Relative difference above which tensors count as unrelated: √2 for independent ones of equal size. */
+/** Relative difference from which tensors count as unrelated: √2 for independent ones of equal size. */
 const unrelated = 0.9;
 
 const verdictOf = (tensors: readonly ProvenTensor[], faults: readonly Fault[]): ProofVerdict => {
@@ -219,7 +219,7 @@ const openInputs = async (
   return { inputs, bases };
 };
 
-/** Returns another recipe's tensors over the first plan's inputs; undefined if the recipe is refused. */
+/** Returns another recipe's tensors over the first plan's inputs; undefined if it is refused. */
 const replanned = async (
   recipe: CompleteRecipe,
   { inputs }: MergePlan,

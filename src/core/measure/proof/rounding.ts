@@ -10,7 +10,7 @@ import { mostAtCut, sparsifying } from './sparsifying.js';
 const blockElements = 1024 * 1024;
 
 /**
- * Limits on a tensor's shift towards another model by roundings, as shares of the distance; the second for
+ * Most shift of a tensor towards another model by roundings, as a share of the distance; the second for
  * `byNorms`.
  */
 const [mostTowards, mostByNorms] = [0.05, 0.25];
@@ -26,13 +26,13 @@ const [mostUnits, mostSpread] = [6, 1];
 /** Limit on the root mean square over the elements that differ. */
 const mostSpreadApart = 1.25;
 
-/** Up to this share of differing elements, the common cut of a sparsifying method is not checked. */
+/** Up to this share of differing elements, a sparsifying method's common cut is not checked. */
 const leastAtCut = 0.003;
 
-/** Limit on the share of elements that differ because Arcee fusion's quantiles are rounded. */
+/** Most elements, as a share, that differ because Arcee fusion's quantiles are rounded. */
 const mostChosen = 0.25;
 
-/** In vectors of at most this size, a sparsifying method may keep nothing. */
+/** In vectors up to this size, a sparsifying method may keep nothing. */
 const smallest = 256;
 
 /** Methods that divide by norms or angles, whose rounding scales whole tensors. */
@@ -42,7 +42,7 @@ export const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nears
  * - `strict`: all elements are within one rounding.
  * - `truncated`: all elements are rounded towards zero.
  * - `arithmetic`: within several roundings of the stored dtype, at the size of the terms.
- * - `cut`: also, equal magnitudes at a sparsifying method's cut were kept or dropped otherwise.
+ * - `cut`: as `arithmetic`, and of equal magnitudes at a sparsifying method's cut, others were kept.
  */
 export type RoundingKind = 'strict' | 'truncated' | 'arithmetic' | 'cut';
 
@@ -52,7 +52,7 @@ export interface Rounding extends Drifting {
 
 /**
  * Returns how a tensor differs from the expected one, if only by roundings. Refuses differences that lead
- * towards an input: a lost change below a unit in the last place would otherwise pass as rounding.
+ * towards an input: otherwise a lost change below a unit in the last place would pass as rounding.
  */
 export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<Rounding | undefined> => {
   // A bitwise copy of an input that should have changed is not a rounding.
@@ -83,7 +83,7 @@ class Tally {
   readonly #least: number;
   readonly #mostTowards: number;
   readonly #towards = new Map<Source, { dot: number; length: number }>();
-  /** Elements that differ by more than roundings, with each source's change there. */
+  /** Elements that differ by more than roundings, and each source's change there. */
   readonly #off: number[][] = [];
   #elements = 0;
   #differing = 0;
@@ -154,7 +154,7 @@ class Tally {
       for (const { source, values, sums } of towards) {
         const direction = rounded(values[at] ?? 0, dtype) - b;
         this.#drift.add(source, apart, direction, b, unit);
-        // A NaN or infinity would hide the direction of all others.
+        // NaN or infinity would hide the direction of all others.
         if (!Number.isFinite(direction) || !Number.isFinite(apart)) continue;
         sums.dot += apart * direction;
         sums.length += direction * direction;
@@ -175,13 +175,13 @@ class Tally {
 
   get kind(): RoundingKind | undefined {
     const isStrict = this.#beyond === 0 && this.#isOff === 0;
-    // Rounded quantiles may choose another input's value for each element of a small vector.
+    // In a small vector, rounded quantiles may choose another input's value for each element.
     const isChosen = this.#method === 'arcee_fusion' && this.#ofNone === 0;
     const isSmall = isChosen && this.#elements <= smallest;
     if (this.#leads !== undefined && !isSmall && !(isStrict && this.#mostTowards > mostTowards))
       return undefined;
     if (isStrict) return 'strict';
-    // A copy is rounded once at most.
+    // A copy is rounded at most once.
     if (this.#sample.isCopied) return undefined;
     if (!this.#isShort && this.#isOff === 0) return undefined;
     if (!(Math.sqrt(this.#squares / this.#elements) <= mostSpread)) return undefined;

@@ -1,10 +1,10 @@
 import type { ElementSlice } from '../../engine/compute/measures/read-values.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 
-/** Number of blocks of rows in a sample, at equal distances. */
+/** Number of blocks of rows in a sample, equally spaced. */
 const mostBlocks = 8;
 
-/** Returns blocks of whole rows, the first and the last included, of about `most` elements in all. */
+/** Returns blocks of whole rows, including the first and last, of about `most` elements in total. */
 export const sampleSlices = (shape: Shape, most: number): ElementSlice[] => {
   const elements = elementsOf(shape);
   if (elements <= most) return [{ first: 0, count: elements }];
@@ -19,10 +19,10 @@ export const sampleSlices = (shape: Shape, most: number): ElementSlice[] => {
   }));
 };
 
-/** Number of a vector's first elements to read. */
+/** First elements of a vector to read. */
 const ofHead = 256;
 
-/** Returns the first row of a tensor, or the first elements of a vector. */
+/** Returns a tensor's first row, or a vector's first elements. */
 export const headSlice = (shape: Shape): ElementSlice => {
   const count = shape.length < 2 ? Math.min(ofHead, elementsOf(shape)) : (shape.at(-1) ?? 1);
   return { first: 0, count: elementsOf(shape) === 0 ? 0 : count };

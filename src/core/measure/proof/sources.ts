@@ -5,13 +5,13 @@ import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { Operand } from '../../plan/plan.js';
 import type { Shape, TensorChange, TensorReference } from '../../tensor/reference.js';
 
-/** A model whose tensors an output may contain in place of expected ones. */
+/** A model whose tensors an output may have instead of the expected ones. */
 export interface Source {
   readonly name: string;
   /** The model's role; `base` also for an adapter's base. */
   readonly role: string;
   readonly isAdapted: boolean;
-  /** For a base with its adapter: whether the adapter changes or replaces a tensor. Undefined for neither. */
+  /** For a base with an adapter: whether the adapter changes or replaces a tensor; undefined for neither. */
   readonly isChanged: (tensor: string) => 'changed' | 'replaced' | undefined;
   /** Returns the base plus a DoRA adapter's product, without magnitudes. */
   readonly withoutMagnitudes: (tensor: string) => Operand | undefined;
@@ -20,7 +20,9 @@ export interface Source {
   readonly tensor: (name: string) => { readonly operand: Operand; readonly shape: Shape } | undefined;
 }
 
-/** Returns the inputs as sources and, for a base with its adapter, the base alone, whose files come first. */
+/**
+ * Returns the inputs as sources and, for a base with an adapter, also the base alone, whose files come first.
+ */
 export const sourcesOfInputs = (
   inputs: readonly OpenedCheckpoint[],
   bases: ReadonlyMap<number, OpenedCheckpoint>,

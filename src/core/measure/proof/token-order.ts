@@ -14,9 +14,9 @@ const ofTokens =
   /^(tokenizer\.json|vocab\.json|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json)$/;
 
 /**
- * Puts the rows of an output's vocabulary in the plan's order of tokens: programs number a union's added
- * tokens differently. Changes nothing unless both tokenizers have the same tokens in other orders. Warns of a
- * tokenizer that cannot be read.
+ * Puts the rows of an output's vocabulary in the plan's order of tokens, because programs number a union's
+ * added tokens differently. Does nothing unless both tokenizers have the same tokens in different orders.
+ * Warns of a tokenizer that cannot be read.
  */
 export const inTokenOrder = async (
   out: OpenedCheckpoint,
@@ -71,7 +71,7 @@ const rowsByToken = async (
 };
 
 /**
- * Returns runs between two orders; undefined unless both have the same tokens and ids, each token one, and
+ * Returns runs between two orders; undefined unless both have the same tokens and ids, each id one token, and
  * some token another id.
  */
 const runsBetween = (

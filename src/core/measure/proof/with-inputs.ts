@@ -5,7 +5,7 @@ import type { Operand } from '../../plan/plan.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 
 /**
- * Returns a copy of an operand or expression with other numbers of inputs.
+ * Returns a copy of an operand or expression with other input numbers.
  *
  * @param inputs the new number of each input
  */
@@ -23,7 +23,7 @@ const isOfStored = (operand: Operand): boolean => {
   return formula !== undefined && operandsOf(formula).every(isOfStored);
 };
 
-/** Returns an operand in which the tensors of one input are 0; undefined for other kinds of operand. */
+/** Returns an operand with one input's tensors set to 0; undefined for other kinds of operand. */
 export const withZero = (operand: Operand, input: number): Operand | undefined =>
   !isOfStored(operand)
     ? undefined

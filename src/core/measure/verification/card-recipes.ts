@@ -5,7 +5,7 @@ import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import type { VerifiedFile } from './verification.js';
 import { notAFile } from './verify-files.js';
 
-/** Matches a code fence, also in quotations and lists. */
+/** Matches a code fence, even in quotations and lists. */
 const fenceLine = /^[ \t>]*(?:[-*+] +)?(?<fence>`{3,}|~{3,})(?<info>.*)$/;
 
 const keyOfRecipe = /^[ \t{]*["']?(method|merge_method|experts)["']?[ \t]*:/;
@@ -24,13 +24,13 @@ export const readCard = async (directory: string): Promise<{ readonly text: stri
 };
 
 /**
- * Returns an entry for the model card if its recipes differ from the recipe of the output.
+ * Returns an entry for the model card if its recipes differ from the output's.
  *
  * @throws READ_FAILED
  */
 export const compareCard = async (directory: string, recipe: string | undefined): Promise<VerifiedFile[]> => {
   const card = await readCard(directory);
-  // A missing card is reported from the record, which lists it if there was one.
+  // A missing card is reported from the record, if listed there.
   if ('state' in card) return card.state === 'missing' ? [] : [card];
   const reason = faultOfCard(card.text, recipe);
   return reason === undefined ? [] : [{ file: cardName, bytes: null, state: 'different', reason }];
@@ -40,13 +40,13 @@ export const compareCard = async (directory: string, recipe: string | undefined)
  * Returns how a card's recipes differ from the output's. Cards may be edited, but must not misstate how
  * weights were made.
  *
- * @param recipe as the card has it between its fences; undefined if the output has none
- * @returns a phrase that follows the card's name; undefined if the recipes agree
+ * @param recipe in the card's form, between fences; undefined if the output has none
+ * @returns a phrase after the card's name; undefined if the recipes agree
  */
 const faultOfCard = (card: string, recipe: string | undefined): string | undefined => {
   const wanted = recipe?.trimEnd();
   const isOther = (text: string): boolean => text.replaceAll('\r\n', '\n').trimEnd() !== wanted;
-  // `layerloom merge README.md` would use this block, whatever its content.
+  // `layerloom merge README.md` would use this block, whatever it contains.
   const used = recipeBlock(card);
   if (used !== undefined && isOther(used)) return 'has another recipe than the one that made the output';
   return blocksOf(card).some((block) => isRecipe(block) && isOther(block.join('\n')))
@@ -54,7 +54,7 @@ const faultOfCard = (card: string, recipe: string | undefined): string | undefin
     : undefined;
 };
 
-/** True if a block of lines is a recipe: a line with the block's least indent has a recipe's key. */
+/** True if lines are a recipe: one with the least indent has a recipe's key. */
 const isRecipe = (lines: readonly string[]): boolean => {
   const indents = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));
   const least = indents.reduce((former, indent) => Math.min(former, indent), Number.POSITIVE_INFINITY);

@@ -10,9 +10,7 @@ export const editedRecord = ({ isSealed }: WrittenRecord): VerifiedFile[] =>
   isSealed === false ? [wrong(provenanceName, 'was edited since it was written')] : [];
 
 /**
- * Returns an entry for the record if its methods, layers or models differ from those of the merge that its
- * recipe plans. Also returns entries for files that it lists but this merge does not write. Skips records of
- * other versions.
+ * Returns an entry for the record if its methods, layers or models differ from those that its recipe plans. Also returns entries for listed files that this merge does not write. Skips records of other versions.
  */
 export const compareRecord = (record: WrittenRecord, plan: MergePlan): VerifiedFile[] => {
   const { content, files, layerloom } = record;

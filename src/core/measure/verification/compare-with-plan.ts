@@ -10,7 +10,7 @@ import { compareSideFiles, notAFile } from './verify-files.js';
 
 export interface ComparedWithPlan {
   readonly files: readonly VerifiedFile[];
-  /** The recipe as the card has it. */
+  /** The recipe in the card's form. */
   readonly recipe: string;
   readonly tiles: RecomputedTiles;
   readonly cost: RunCost;
@@ -18,7 +18,7 @@ export interface ComparedWithPlan {
 }
 
 /**
- * Computes tiles of an output's shards again, and compares them and the side files with the plan's. Reports
+ * Recomputes tiles of an output's shards, and compares them and the side files with the plan's. Reports
  * missing shards and wrong sizes without computing tiles.
  *
  * @throws the codes of `recompute`

@@ -7,18 +7,18 @@ import { kindOfFolder, mayStand } from './may-stand.js';
 import type { VerifiedFile } from './verification.js';
 
 export interface Additions {
-  /** Sorted names of files, and of folders that were not searched as `NAME/`; without caches. */
+  /** Sorted names of files, and of unsearched folders as `NAME/`; without caches. */
   readonly unlisted: readonly string[];
   /** Additions that are not allowed. */
   readonly damage: readonly VerifiedFile[];
 }
 
 /**
- * Lists files in an output's folder that are not part of the output. Does not follow links, or search folders
- * that may not be there.
+ * Lists files in an output's folder that do not belong to the output. Does not follow links or search folders
+ * that are not allowed.
  *
  * @param known names of the output's own files, with `/`
- * @param inputs paths of models that the output was compared with; such a folder may be inside
+ * @param inputs paths of the compared models, whose folders may be inside
  * @throws READ_FAILED
  */
 export const findAdditions = async (
@@ -55,7 +55,7 @@ export const findAdditions = async (
   };
 };
 
-/** Lists a name's folders: `a` and `a/b` for `a/b/c`. */
+/** Returns a name's folders: `a` and `a/b` for `a/b/c`. */
 const foldersOf = (name: string): string[] => {
   const parts = name.split('/').slice(0, -1);
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
@@ -67,14 +67,14 @@ const plainOf = (name: string): string => name.normalize('NFKC').toLowerCase();
 /** True for a file or a link to a file, as in hub caches. */
 const isFile = async (folder: string, entry: Dirent): Promise<boolean> => {
   if (!entry.isSymbolicLink()) return entry.isFile();
-  // Fails for a loop of links and for a link that may not be followed.
+  // Fails for a loop of links, and for a link that may not be followed.
   return stat(join(folder, entry.name)).then(
     (found) => found.isFile(),
     () => false,
   );
 };
 
-/** @param like a file of the output with a name that looks the same */
+/** @param like a file of the output with a similar-looking name */
 const reasonOf = (name: string, entry: Dirent, like: string | undefined): string => {
   const added = 'was not written by the merge';
   if (like !== undefined) return `${added}, and is named almost like ${like}`;

@@ -3,23 +3,23 @@ export interface MismatchedTensor {
   readonly tensor: string;
   /** Shape in the files. */
   readonly stored: readonly number[];
-  /** Shape in the model that the configuration describes. */
+  /** Shape according to the configuration. */
   readonly model: readonly number[];
 }
 
-/** A library's verdict on whether a folder's files have each tensor that the configuration describes. */
+/** A library's verdict on whether a folder has each tensor that its configuration describes. */
 export interface LoadingVerdict {
-  /** Whether the output loads; null if it could not be checked. */
+  /** Whether the output loads; null if this could not be checked. */
   readonly loads: boolean | null;
-  /** Versions of the libraries, by name. */
+  /** Library versions by name. */
   readonly by: Readonly<Record<string, string>>;
   readonly loadedAs: string | null;
-  /** The model's tensors missing in the files; at most a hundred, like all lists here. */
+  /** The model's tensors that the files lack; at most a hundred, like all lists here. */
   readonly missing: readonly string[];
-  /** Tensors in the files that the model does not have. */
+  /** The files' tensors that the model lacks. */
   readonly unexpected: readonly string[];
   readonly mismatched: readonly MismatchedTensor[];
-  /** If no tensor has the configuration's dtype: that dtype, and numbers of float tensors by dtype. */
+  /** Set if no tensor has the configuration's dtype: that dtype, and counts of float tensors by dtype. */
   readonly dtype: { readonly said: string; readonly stored: Readonly<Record<string, number>> } | null;
   /** Why it cannot be loaded or checked. */
   readonly reason: string | null;

@@ -1,6 +1,6 @@
 /**
- * Files that people, git or the hub's client may add to an output, and that no loader reads. Any other added
- * file counts as damage, since some loader may look for its name.
+ * Files that people, git or the hub's client may add to an output, and no loader reads. Any other added file
+ * counts as damage, because some loader may look for its name.
  */
 const files: readonly RegExp[] = [
   // The card, whose recipe is compared.
@@ -8,15 +8,15 @@ const files: readonly RegExp[] = [
   /^(LICEN[CS]E|NOTICE|COPYING|USE_POLICY)([-_][A-Za-z0-9_-]{1,40})?(\.(txt|md|pdf))?$/,
   /^CITATION\.(cff|bib)$/,
   /^\.git(attributes|ignore)$/,
-  // Statement and signature, which attestation checks.
+  // Statement and signature, checked by attestation.
   /^(layerloom\.intoto\.jsonl|model\.sig)$/,
   // A work tree's link to its repository.
   /^\.git$/,
 ];
 
 /**
- * File managers write these into every folder they show. macOS's attribute copies, `._NAME`, are not allowed:
- * some loaders take them for weights.
+ * File managers write these into every folder that they show. macOS's attribute copies, `._NAME`, are not
+ * allowed: some loaders take them for weights.
  */
 const ofFileManagers = /^(\.DS_Store|Thumbs\.db|desktop\.ini)$/;
 
@@ -36,7 +36,7 @@ export const mayStand = (path: string): boolean => {
   return deeper.length === 0 && pictureFolders.has(folder) && picture.test(name);
 };
 
-/** Tells a program's cache, a folder to search, and a folder that is not allowed. */
+/** Returns whether a folder is a program's cache, is to be searched, or is not allowed. */
 export const kindOfFolder = (path: string): 'cache' | 'open' | 'foreign' => {
   if (cacheFolders.has(path)) return 'cache';
   return path === '.cache' || pictureFolders.has(path) ? 'open' : 'foreign';

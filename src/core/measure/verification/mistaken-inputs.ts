@@ -9,8 +9,8 @@ import type { WrittenRecord } from './written-record.js';
 const commitNames = /(?<![\w.-])[\w.-]{1,96}\/[\w.-]{1,96}@[0-9a-f]{40}/g;
 
 /**
- * Returns an entry for the record or the card if it names a hub commit that is not an input, or the output as
- * an input. Whoever made the output wrote both files, and may have misstated the inputs.
+ * Returns an entry for the record or the card if it names a hub commit that is not an input, or names the
+ * output as an input. Whoever made the output wrote both files, and may have misstated the inputs.
  */
 export const mistakenInputs = async (
   out: string,
@@ -34,7 +34,7 @@ export const mistakenInputs = async (
   return [...named, ...(isOwn ? [mistaken(provenanceName, 'has the output for an input')] : [])];
 };
 
-/** Paths of a model, or of a base and its adapters. */
+/** Returns the paths of a model, or of a base and its adapters. */
 const placesIn = (address: ModelAddress): string[] =>
   address.kind === 'model' ? [address.at] : partsOf(address).flatMap(placesIn);
 

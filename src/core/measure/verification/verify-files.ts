@@ -16,7 +16,7 @@ import type { WrittenFile } from './written-record.js';
 /**
  * Compares files with the record.
  *
- * @param known hashes of files that were read already
+ * @param known hashes of files that were already read
  * @throws READ_FAILED, INTERRUPTED
  */
 export const verifyFiles = async (
@@ -39,7 +39,7 @@ const verifyFile = async (
   { pool }: Run,
   known: ReadonlyMap<string, string>,
 ): Promise<VerifiedFile> => {
-  // O_NONBLOCK: never wait on a pipe.
+  // O_NONBLOCK, because opening a pipe would wait.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) =>
     notAFile(file, path, cause),
   );
@@ -85,7 +85,7 @@ export const notAFile = (file: string, path: string, cause: unknown): VerifiedFi
   throw readFailed(path, cause);
 };
 
-/** The first bytes of a git LFS pointer. */
+/** First bytes of a git LFS pointer. */
 const pointer = Buffer.from('version https://git-lfs.github.com/spec/');
 
 const isPointer = async (file: FileHandle): Promise<boolean> => {

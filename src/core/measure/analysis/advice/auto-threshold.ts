@@ -16,8 +16,8 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
     together.set(vector, at);
     at += vector.length;
   }
-  // Sorted in place, because `filter` would box each number, and models of 400 billion parameters have 38
-  // million rows. NaN comes last.
+  // In place: `filter` would box each number, and models of 400 billion parameters have 38 million rows. NaN
+  // comes last.
   together.sort();
   return together.subarray(
     0,
@@ -38,7 +38,7 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 
 /**
  * Returns the threshold that a third of the changed rows in layers exceed, over all experts; undefined if no
- * row changed. Charts with it show where an expert changed most, however much it changed.
+ * row changed. It shows where an expert changed most, whatever the size of its change.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

@@ -16,11 +16,7 @@ export type ExpertRoles = ReadonlyMap<string, Side>;
 
 export type GivenRoles = Readonly<Record<Side, readonly string[] | undefined>>;
 
-/**
- * Returns roles by expert.
- *
- * @throws INVALID_PARAMETER for an unknown name, or for a name with both roles
- */
+/** @throws INVALID_PARAMETER for an unknown name, or one with both roles */
 export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRoles => {
   const roles = new Map<string, Side>();
   for (const side of sides)
@@ -41,8 +37,8 @@ export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRo
 };
 
 /**
- * Opens the models among names in roles, and returns the roles. An expert's name is never read as a model.
- * Any other text is a model if it has a name or a slash, if it exists, or if no experts are given.
+ * Opens the models among the names in roles, and returns the roles. An expert's name is never read as a
+ * model. Other text is a model if it has a name or a slash, if it exists, or if no experts are given.
  *
  * @returns also `rolesOf` by the names of the open experts
  * @throws the codes of `parseAddress`

@@ -6,24 +6,22 @@ import { layerProfile } from './layer-profile.js';
 
 /** A reason to doubt a proposal. */
 export type Concern =
-  /**
-   * The swap takes fewer of the language expert's largest changes than an even spread over layers would give.
-   */
+  /** The swap takes fewer of the language expert's largest changes than if they were spread evenly. */
   | 'language in the middle'
   /** The largest changes of both experts are in the same layers. */
   | 'same layers'
   | 'no layers';
 
-/** Numbers of layers to swap, proposed from where each expert changed most. The heuristic is our own. */
+/** Numbers of layers to swap, proposed from where each expert changed most. The heuristic is ours. */
 export interface Proposal {
   readonly task: string;
   readonly language: string;
   readonly bottom: number;
   readonly top: number;
-  /** The smallest and largest counts that the experts' changes support. */
+  /** Smallest and largest count that the experts' changes support. */
   readonly bottomRange: readonly [number, number];
   readonly topRange: readonly [number, number];
-  /** For each expert: the share of its largest changes in the layers that the swap takes from it. */
+  /** For each expert, the share of its largest changes in the layers that the swap takes from it. */
   readonly kept: { readonly task: number; readonly language: number };
   /** Common share of the experts' largest changes (`commonShare`). */
   readonly common: number;
@@ -36,7 +34,7 @@ const usualMargin = 1 / 4;
 /** If these give different counts, the choice is nearly a tie. */
 const margins = [usualMargin / 2, usualMargin, 2 * usualMargin];
 
-/** From this common share on, two experts count as changing the same layers. */
+/** Common share from which two experts count as changing the same layers. */
 export const mostCommon = 0.9;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
@@ -45,7 +43,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
  * Returns the smallest and largest count at one end. The smallest counts the first layers that the margin
  * gives to the language expert; the largest ends before the first layer that it gives to the task expert.
  *
- * @param excess from this end on: language share minus task share, in units of an even share
+ * @param excess language share minus task share from this end on, in units of an even share
  */
 const rangeFrom = (excess: readonly number[], margin = usualMargin): readonly [number, number] => {
   const until = (isEnd: (of: number) => boolean) => {
@@ -58,18 +56,18 @@ const rangeFrom = (excess: readonly number[], margin = usualMargin): readonly [n
 const within = (count: number, [fewest, most]: readonly [number, number]): number =>
   Math.min(most, Math.max(fewest, count));
 
-/** Returns language share minus task share for each layer, in units of an even share. */
+/** Returns language share minus task share per layer, in units of an even share. */
 const excessOf = (task: readonly number[], language: readonly number[]): number[] =>
   language.map((of, layer) => (of - itemAt(task, layer)) * task.length);
 
-/** Returns Σ over layers of the smaller share of the largest changes. */
+/** Returns the sum over layers of the smaller share of the largest changes. */
 export const commonShare = (task: readonly number[], language: readonly number[]): number =>
   sum(task.map((of, layer) => Math.min(of, itemAt(language, layer))));
 
 /** The paper's default at one end, and the counts that the margins give. */
 export interface CountsOfEnd {
   readonly standard: number;
-  /** Numbers of layers in ascending order; several only if the choice is nearly a tie. */
+  /** Numbers of layers, ascending; several only if the choice is nearly a tie. */
   readonly counts: readonly number[];
   /** Smallest and largest count at the usual margin, as in `Proposal`. */
   readonly range: readonly [number, number];
@@ -86,7 +84,7 @@ const countsOfEnd = (excess: readonly number[], standard: number): CountsOfEnd =
 export const bottomCounts = (task: readonly number[], language: readonly number[]): CountsOfEnd =>
   countsOfEnd(excessOf(task, language), scaledCount(paperCounts.bottom, task.length));
 
-/** @param bottom number of layers taken from the other end */
+/** @param bottom number of layers from the other end */
 export const topCounts = (
   task: readonly number[],
   language: readonly number[],
@@ -95,10 +93,10 @@ export const topCounts = (
   countsOfEnd(excessOf(task, language).slice(bottom).reverse(), scaledCount(paperCounts.top, task.length));
 
 /**
- * Proposes the paper's default counts, scaled to the layers, within what the changes support.
+ * Proposes the paper's default counts, scaled to the layers, within the range that the changes support.
  *
- * @param task each layer's share of the task expert's largest changes, from `layerProfile`
- * @param language those of the language expert
+ * @param task share of the task expert's largest changes per layer, from `layerProfile`
+ * @param language the same for the language expert
  */
 export const proposalOf = (
   task: readonly number[],

@@ -11,13 +11,13 @@ import type { TopOverlap, TopOverlapPart } from './top-overlap.js';
 
 type Fail = JsonFile<unknown>['fail'];
 
-/** Name of the file of overlaps, which an analysis of a single expert lacks. */
+/** File of overlaps; absent for a single expert. */
 export const overlapsName = 'overlap.json';
 
-/** Name of the file of overlaps of the largest changes, which is written if requested. */
+/** File of overlaps of the largest changes, if requested. */
 export const topOverlapsName = 'top-overlap.json';
 
-/** Name of the file of proposals, which is absent if experts have no roles. */
+/** File of proposals; absent if experts have no roles. */
 export const proposalsName = 'proposals.json';
 
 export const expertFile = (name: string): string => `${fileName(name)}.json`;
@@ -56,7 +56,7 @@ const topOverlapsSchema: z.ZodType<TopOverlap[]> = z.array(
   }),
 );
 
-/** The cosines by which checkpoints are chosen. The file may come from another program. */
+/** Cosines that choose checkpoints. The file may come from another program. */
 const cosinesSchema: z.ZodType<(Pick<Overlap, 'experts'> & { whole: Pick<OverlapPart, 'cosine'> })[]> =
   z.array(
     z.object({
@@ -73,10 +73,8 @@ const overlapsReader =
 /** @throws what `fail` returns */
 export const readOverlaps = overlapsReader(overlapsSchema);
 
-/** @throws what `fail` returns */
 export const readTopOverlaps = overlapsReader(topOverlapsSchema, topOverlapsName);
 
-/** @throws what `fail` returns */
 export const readCosines = overlapsReader(cosinesSchema);
 
 const readerOf =
@@ -84,20 +82,16 @@ const readerOf =
   (file: string, fail: Fail): Promise<T> =>
     readJsonFile(file, { schema, what: 'the analysis of an expert', fail });
 
-/** @throws what `fail` returns */
 export const readFacts = readerOf(factsSchema);
 
-/** @throws what `fail` returns */
 export const readThreshold = readerOf(
   z.object({ threshold: z.custom<number>(isThreshold, 'is not a threshold; run analyze again') }),
 );
 
-/** @throws what `fail` returns */
 export const readShares = readerOf(z.object({ shares: z.object({ layers: z.array(z.number()) }) }));
 
 const layerCount = z.int().nonnegative();
 
-/** @throws what `fail` returns */
 export const readProposals = (
   file: string,
   fail: Fail,

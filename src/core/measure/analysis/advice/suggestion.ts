@@ -5,7 +5,7 @@ import type { Side } from '../../../methods/framework/part-names.js';
 import type { Shares } from '../shares.js';
 import { bottomCounts, type CountsOfEnd, commonShare, mostCommon, topCounts } from './proposal.js';
 
-/** An expert's change (Σ|Δ|) after a swap without transitions, in shares that add up to 1. */
+/** An expert's change (Σ|Δ|) after a swap without transitions, as shares with a sum of 1. */
 export interface SwappedChange {
   readonly kept: number;
   readonly dropped: number;
@@ -13,7 +13,7 @@ export interface SwappedChange {
   readonly halved: number;
 }
 
-/** A swap to score, with each expert's change after it. */
+/** A swap to score, and each expert's change after it. */
 export interface SuggestedSwap extends Readonly<Record<Side, SwappedChange>> {
   readonly bottom: number;
   readonly top: number;
@@ -22,22 +22,22 @@ export interface SuggestedSwap extends Readonly<Record<Side, SwappedChange>> {
 export interface ProfiledExpert {
   readonly name: string;
   readonly shares: Pick<Shares, 'layers' | 'outside'>;
-  /** The expert's profile by `layerProfile`; undefined if no layer changed. */
+  /** From `layerProfile`; undefined if no layer changed. */
   readonly profile: readonly number[] | undefined;
 }
 
-/** Layers with at least 1.5 times an even share of an expert's largest changes, and their share in all. */
+/** Layers with at least 1.5 times an even share of an expert's largest changes, and their share in total. */
 export interface LargestChanges {
   /** A set of layers such as `0,24-31`; empty if no layer stands out. */
   readonly layers: string;
   readonly share: number;
 }
 
-/** Suggested numbers of layers, with reasons. */
+/** Suggested numbers of layers and the reasons. */
 export interface SuggestedLayers {
   readonly bottom: number;
   readonly top: number;
-  /** Reasons why the numbers are only the paper's default; empty if measurements decide. */
+  /** Why the numbers are only the paper's default; empty if measurements decide. */
   readonly undecided: readonly string[];
   readonly reasons: { readonly bottom: string; readonly top: string };
   readonly largest: Readonly<Record<Side, LargestChanges>>;
@@ -50,7 +50,10 @@ const flat = 0.1;
 
 const outstanding = 1.5;
 
-/** The default wins if it keeps this share more of one expert, and loses at most a tenth of it of the other. */
+/**
+ * The default wins if it keeps this share more of one expert, and loses at most a tenth of that share of the
+ * other.
+ */
 const decisiveGain = 0.1;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
@@ -95,7 +98,7 @@ const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] =
 
 /**
  * Returns why all changes (Σ|Δ|) contradict a choice by the largest ones: the default keeps far more of one
- * expert, and hardly less of the other. Undefined if they agree.
+ * expert and hardly less of the other. Undefined if they agree.
  */
 const contradictionOf = (
   { task, language }: Readonly<Record<Side, ProfiledExpert>>,
@@ -143,7 +146,7 @@ const choose = (
   };
 };
 
-/** Returns swaps near the suggested one and the paper's (§4.2: 3 to 5 and 0 to 2), the nearest first. */
+/** Returns swaps near the suggested one and the paper's (§4.2: 3 to 5 and 0 to 2), nearest first. */
 const swapsNear = (
   { bottom, top }: { readonly bottom: number; readonly top: number },
   layers: number,
@@ -158,11 +161,11 @@ const swapsNear = (
 };
 
 /**
- * Suggests numbers of layers by where the experts' largest changes are (`proposalOf`). If the measurements
+ * Suggests numbers of layers from where the experts' largest changes are (`proposalOf`). If the measurements
  * say nothing, returns the paper's default, scaled to the models' layers.
  *
- * @param doubts other reasons to trust no measurement
- * @param budget the largest number of swaps
+ * @param doubts other reasons not to trust the measurements
+ * @param budget most swaps
  */
 export const suggestLayers = (
   task: ProfiledExpert,
@@ -171,7 +174,7 @@ export const suggestLayers = (
 ): SuggestedLayers => {
   const layers = task.shares.layers.length;
   const standard = {
-    // Takes at least one layer from the language expert: for 3 layers, 5 of 32 would be scaled to 0.
+    // At least one layer from the language expert: for 3 layers, 5 of 32 would become 0.
     bottom: Math.max(1, scaledCount(paperCounts.bottom, layers)),
     top: scaledCount(paperCounts.top, layers),
   };

@@ -12,7 +12,7 @@ export interface Thresholds {
 export const isThreshold = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && Number.isFinite(value);
 
-/** @throws INVALID_PARAMETER for an invalid threshold */
+/** @throws INVALID_PARAMETER */
 export const readThresholds = (
   all: number | 'auto' = defaultThreshold,
   own: Readonly<Record<string, number>> = {},
@@ -24,7 +24,7 @@ export const readThresholds = (
   return { all, own: new Map(Object.entries(own)) };
 };
 
-/** @throws INVALID_PARAMETER for a name that no expert has */
+/** @throws INVALID_PARAMETER for an unknown expert */
 export const checkThresholdNames = ({ own }: Thresholds, experts: readonly string[]): void => {
   for (const name of own.keys())
     if (!experts.includes(name))
@@ -36,7 +36,7 @@ export const checkThresholdNames = ({ own }: Thresholds, experts: readonly strin
       });
 };
 
-/** Returns each expert's threshold; `auto` finds a single one over all experts. */
+/** Returns each expert's threshold; `auto` finds one over all experts. */
 export const thresholdsOf = ({ all, own }: Thresholds, experts: readonly MavVectors[]): number[] => {
   const common = all === 'auto' ? (autoThreshold(experts) ?? defaultThreshold) : all;
   return experts.map(({ name }) => own.get(name) ?? common);

@@ -2,15 +2,15 @@ import type { Partition, Side } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 import { someTrainedBy } from './unsupported.js';
 
-/** The parameters to train; axolotl freezes all others. */
+/** The parameters that axolotl trains; it freezes all others. */
 export interface AxolotlOptions {
   readonly unfrozen_parameters: readonly string[];
 }
 
 /**
- * Returns patterns for axolotl (`utils/freeze.py`, `LayerNamePattern`), which reads dots literally, matches
- * from the name's beginning, and reads `[a:b]` at a pattern's end as a range of rows. So dots are not
- * escaped, and no pattern ends that way.
+ * Returns patterns for axolotl (`utils/freeze.py`, `LayerNamePattern`), which takes dots literally, matches
+ * from a name's start, and reads `[a:b]` at a pattern's end as a range of rows. So dots are not escaped, and
+ * no pattern ends that way.
  *
  * @throws PARTITION_UNSUPPORTED for a side that trains nothing
  */

@@ -28,7 +28,7 @@ export const partitionJson = ({ format, ...partition }: Partition): string =>
 /** @throws PARTITION_UNSUPPORTED */
 type Writer = (partition: Partition, side: Side) => { text: string; warning?: string };
 
-/** Formats with a file for each side: extension and writer. */
+/** Formats with a file per side: extension and writer. */
 const bySide = {
   peft: [
     'peft.json',
@@ -75,7 +75,7 @@ const ofBoth = {
 /**
  * Formats a partition. Skips sides that the format cannot express, with a warning.
  *
- * @throws PARTITION_UNSUPPORTED if the format can express neither side
+ * @throws PARTITION_UNSUPPORTED if it can express neither side
  */
 export const formatPartition = (partition: Partition, format: PartitionFormat): FormattedPartition => {
   if (format === 'json' || format === 'python') {

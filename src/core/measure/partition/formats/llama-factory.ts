@@ -14,7 +14,7 @@ export interface LlamaFactoryOptions {
   readonly freeze_extra_modules?: string;
 }
 
-/** The options; `leftOut` lists the side's parameters that stay frozen. */
+/** The options, and the side's parameters that stay frozen (`leftOut`). */
 export interface LlamaFactoryFreeze {
   readonly options: LlamaFactoryOptions;
   readonly leftOut: readonly string[];
@@ -23,7 +23,7 @@ export interface LlamaFactoryFreeze {
 const name = 'LLaMA-Factory';
 
 /**
- * Returns options for first or last layers with the same modules in each; they can express no others. Leaves
+ * Returns options for first or last layers with the same modules in each; others cannot be expressed. Leaves
  * out a final `norm`: `freeze_extra_modules` matches parts of names, so `norm` would also train each
  * `input_layernorm`.
  *
@@ -90,5 +90,5 @@ const rangeOf = (count: number, layers: number): number[] =>
 
 const headOf = (rest = ''): string => rest.split('.')[0] ?? rest;
 
-/** `norm` for `model.norm.weight`. */
+/** Returns `norm` for `model.norm.weight`. */
 const moduleName = (parameter: string): string => parameter.split('.').at(-2) ?? parameter;

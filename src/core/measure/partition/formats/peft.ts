@@ -16,7 +16,7 @@ interface NamedTargets extends Required<PeftTargets> {
 /**
  * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers: names and
  * layers if these layers have the same modules; otherwise a regular expression for whole names. A mixture
- * gets a list, because PEFT treats expressions differently there. Checks the result against PEFT's own rule
+ * gets a list, because PEFT treats expressions differently there. Checks the result against PEFT's rule
  * (`check_target_module_exists`) over all modules.
  *
  * Parameters outside the layers, norms and biases are not adapted; `modules_to_save` may add them.
@@ -43,7 +43,7 @@ export const peftTargets = (partition: Partition, side: Side): PeftTargets => {
   }));
   const modules = modulesOf(partition);
   const wanted = new Set(adapted);
-  // PEFT reads the stack's name as a regular expression, so targets are verified.
+  // PEFT reads the stack's name as a regular expression, so targets are checked.
   const isExact = (targets: NamedTargets): boolean => {
     const isTarget = targetRule(targets);
     return /^\w+$/.test(pattern) && modules.every((name) => isTarget(name) === wanted.has(name));
@@ -57,7 +57,7 @@ const lastPart = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 const namesOf = ({ parts }: Partition): readonly string[] => partNames.flatMap((part) => parts[part]);
 
-/** Lists modules that parameters' names imply, including those that only contain others. */
+/** Lists modules in parameters' names, including those that only contain others. */
 const modulesOf = (partition: Partition): readonly string[] => {
   const modules = new Set<string>();
   for (const name of namesOf(partition)) {

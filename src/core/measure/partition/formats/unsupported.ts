@@ -6,7 +6,7 @@ export const unsupported = (format: string, what: string, remedy: string): Layer
 
 /**
  * @throws PARTITION_UNSUPPORTED if the side trains nothing: without a name to unfreeze, trainers train
- *   everything
+ * everything
  */
 export const someTrainedBy = (partition: Partition, side: Side, format: string): readonly string[] => {
   const trained = trainedBy(partition, side);

@@ -155,7 +155,7 @@ const findingOf = (found: readonly Changed[], factor: number, sentence: string):
   };
 };
 
-/** True if the change was added twice, rounding each time, rather than once with twice the scale. */
+/** True if the change was added twice, with a rounding each time, rather than once with twice the scale. */
 const inTwoSteps = ({ sample, base, change }: Changed): boolean => {
   const [dtype = 'F32'] = sample.grain;
   const steps = base.map((value, at) =>
@@ -304,7 +304,7 @@ export const otherAdapterApplied = otherAdapter(
     `${counted(count, 'tensor')} have a change of rank ${rank} added to the base that is not this adapter’s: another adapter was applied`,
 );
 
-/** Tensors that the adapter does not change differ from the base too. */
+/** A fault: tensors that the adapter does not change also differ from the base. */
 export const anotherBaseOfAdapter: FaultKind = {
   kind: 'another_base',
   find: async (evidence, names) => {

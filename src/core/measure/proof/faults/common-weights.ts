@@ -4,34 +4,34 @@ import type { Evidence, Sampled } from '../evidence.js';
 import { isShortDtype, rounded, unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
 
-// Weights that all wrong tensors have in common. If experts barely changed, a wrong weight shows only in the
-// elements that it rounds to the other side: too few for a fit of one tensor, and too many for edits.
+// Weights that all wrong tensors have in common. If experts barely changed, a wrong weight shows only in
+// elements that it rounds to the other side: too few to fit one tensor, and too many for edits.
 
 export interface CommonWeights {
   readonly samples: readonly Sampled[];
   readonly sources: readonly Source[];
   readonly weights: readonly number[];
   readonly wanted: readonly number[];
-  /** The first source's weights that give the same numbers; undefined if not determined. */
+  /** Weights of the first source that give the same numbers; undefined if not determined. */
   readonly range: readonly [least: number, most: number] | undefined;
 }
 
-/** Limits on numbers of sources, and of elements by which weights are found. */
+/** Most sources, and most elements, for finding weights. */
 const [mostSources, mostElements] = [4, 2 ** 20];
 
-/** Fewer different elements determine no weights. */
+/** Fewer differing elements do not determine weights. */
 const leastDiffering = 16;
 
-/** Share of the differences that may be left, in all samples and in each. */
+/** Share of the differences that may remain, over all samples and in each. */
 const [mostLeft, mostLeftInOne] = [0.1, 0.25];
 
-/** Limit on a single element's difference from what the weights give, in units in the last place. */
+/** Most difference of an element from what the weights give, in units in the last place. */
 const mostUnits = 2;
 
-/** Weights that are nearer to the recipe's count as the recipe's, rounded. */
+/** Weights nearer to the recipe's count as the recipe's, rounded. */
 const leastApart = 0.004;
 
-/** Relative distance of the expected changes from a weighted sum of the inputs. */
+/** Most relative distance of the expected changes from a weighted sum of the inputs. */
 const mostOfChange = 0.01;
 
 /** Returns weights with which the inputs give all of the tensors; undefined if no weights do. */
@@ -71,7 +71,7 @@ const explaining = (samples: readonly Sampled[], sources: readonly Source[]): Co
   if (best === undefined) return undefined;
   const { weights, sum } = best;
   if (weights.every((weight, at) => Math.abs(weight - (wanted[at] ?? 0)) < leastApart)) return undefined;
-  // Other kinds say more about an input alone.
+  // Other kinds say more about a single input.
   if (weights.some((weight, at) => Math.abs(weight) < leastApart && Math.abs(wanted[at] ?? 0) >= leastApart))
     return undefined;
   let left = 0;
@@ -84,7 +84,7 @@ const explaining = (samples: readonly Sampled[], sources: readonly Source[]): Co
   return left <= mostLeft * all ? { samples, sources, weights, wanted, range } : undefined;
 };
 
-/** Returns the first samples, of at most `mostElements` together, but at least one. */
+/** Returns the first samples with at most `mostElements` in total, but at least one. */
 const firstOf = (samples: readonly Sampled[]): readonly Sampled[] => {
   let elements = 0;
   return samples.filter(({ found }, index) => {
@@ -106,7 +106,7 @@ const solved = (
   return solveWeights(vectors, together(of));
 };
 
-/** True if the expected change against the first source is that of a weighted sum. */
+/** True if the expected change from the first source is a weighted sum's. */
 const isSum = (sample: Sampled, weights: readonly number[]): boolean => {
   const [first = new Float32Array()] = vectorsOf(sample);
   const change = minus(sample.wanted, first);
@@ -121,7 +121,7 @@ const differing = (sample: Sampled, made: Float32Array): number => {
   return count;
 };
 
-/** True if an element differs by more than roundings: it was edited as well. */
+/** True if an element differs by more than roundings, and thus was also edited. */
 const isFar = (sample: Sampled, made: Float32Array): boolean => {
   const dtype = dtypeOf(sample);
   const vectors = vectorsOf(sample);
@@ -132,10 +132,10 @@ const isFar = (sample: Sampled, made: Float32Array): boolean => {
   });
 };
 
-/** Makes a weighted sum as programs do, not rounded at the end. */
+/** Makes a weighted sum as programs do, without the final rounding. */
 type Arithmetic = (sample: Sampled, weights: readonly number[]) => Float32Array;
 
-/** Rounds each product before they are added. */
+/** Rounds each product before adding. */
 const ofProducts =
   (weightOf: (weight: number, dtype: Dtype) => number): Arithmetic =>
   (sample, weights) => {
@@ -153,11 +153,14 @@ const ofProducts =
 const arithmetics: readonly Arithmetic[] = [
   (sample, weights) => combined(vectorsOf(sample), weights),
   ofProducts((weight) => weight),
-  // Weights are rounded as well.
+  // Rounds weights too.
   ofProducts(rounded),
 ];
 
-/** Returns weights to try: solved by least squares, and of two sources those that round most elements right. */
+/**
+ * Returns weights to try: a least-squares solution and, for two sources, those that round most elements
+ * correctly.
+ */
 const candidatesOf = (
   samples: readonly Sampled[],
   wanted: readonly number[],
@@ -173,10 +176,10 @@ const candidatesOf = (
   return { candidates: [[first, Number((sum - first).toFixed(4))], ...candidates], range };
 };
 
-/** Steps of a weight, its least and largest value, and an error of computing them, in steps. */
+/** A weight's step, least and largest value, and the error of computing it in steps. */
 const [step, least, most, tiny] = [0.001, -1, 2, 1e-6];
 
-/** Returns the weights of the first of two sources with which most elements are rounded as found. */
+/** Returns the weights of the first of two sources that round most elements as found. */
 const rangeOf = (samples: readonly Sampled[], sum: number): readonly [number, number] | undefined => {
   const changes = new Float64Array(Math.round((most - least) / step) + 2);
   for (const sample of samples) {

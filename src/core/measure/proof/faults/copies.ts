@@ -5,7 +5,7 @@ import { counted, type FaultKind, layersIn, listed } from './kind.js';
 
 // Faults of tensors that equal an input's bit for bit, although the recipe merges them.
 
-/** Returns the source that most samples copy, with these copies. */
+/** Returns the source that most samples copy, and these copies. */
 const copiesIn = async (
   evidence: Evidence,
   names: readonly string[],
@@ -19,10 +19,10 @@ const copiesIn = async (
   return most === undefined || most.copies.length === 0 ? undefined : most;
 };
 
-/** Limit on correct tensors that are read to find out whether a whole model was returned. */
+/** Most correct tensors that are read to find out whether a whole model was returned. */
 const mostRight = 24;
 
-/** True if the output's right tensors are this source's, too. */
+/** True if the output's correct tensors are also this source's. */
 const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<string>): Promise<boolean> => {
   const right = evidence.tensors.filter(({ name, state }) => state === 'equal' && !wrong.has(name));
   const step = Math.max(1, Math.floor(right.length / mostRight));
@@ -35,7 +35,7 @@ const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<st
   return true;
 };
 
-/** Makes a kind of fault for an output that is one input as a whole. */
+/** Makes a kind of fault for an output that is one whole input. */
 const returned = (kind: string, isThis: (source: Source, evidence: Evidence) => boolean): FaultKind => ({
   kind,
   find: async (evidence, names) => {
@@ -61,7 +61,7 @@ export const baseReturned = returned(
 
 export const inputReturned = returned('input_returned', ({ role }) => role !== 'base');
 
-/** Makes a kind of fault for tensors of certain roles that one input gives. */
+/** Makes a kind of fault for tensors of certain roles that are one input's. */
 const roleNotMerged = (kind: string, roles: ReadonlySet<string>, what: string): FaultKind => ({
   kind,
   find: async (evidence, names) => {
@@ -119,7 +119,7 @@ export const rolesExchanged: FaultKind = {
   },
 };
 
-/** A fault: whole layers of a swap come from the other expert. */
+/** A fault: whole layers of a swap are the other expert's. */
 export const wrongBoundary: FaultKind = {
   kind: 'wrong_boundary',
   find: async (evidence, names) => {
@@ -140,7 +140,7 @@ export const wrongBoundary: FaultKind = {
   },
 };
 
-/** A fault: some other tensors are one input's, unmerged. */
+/** A fault: other tensors are one input's, unmerged. */
 export const partNotMerged: FaultKind = {
   kind: 'part_not_merged',
   find: async (evidence, names) => {

@@ -8,8 +8,8 @@ import * as structure from './structure.js';
 import * as weights from './weights.js';
 
 /**
- * All kinds of fault, the certain and special ones first. Each gets the tensors that earlier kinds did not
- * explain. A new kind needs a place in one of the files above, and a line here.
+ * All kinds of fault, certain and special ones first. Each gets the tensors that earlier ones did not
+ * explain. A new kind needs a place in a file above and a line here.
  */
 export const faultKinds: readonly FaultKind[] = [
   structure.adapterLeft,

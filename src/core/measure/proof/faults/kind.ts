@@ -1,7 +1,7 @@
 import { formatLayers } from '../../../methods/framework/layer-set.js';
 import type { Evidence, Finding } from '../evidence.js';
 
-/** A kind of fault. `find` gets the evidence and the tensors not explained yet. */
+/** A kind of fault. `find` gets the evidence and the unexplained tensors. */
 export interface FaultKind {
   /** A stable code, in snake_case. */
   readonly kind: string;

@@ -6,9 +6,9 @@ import { isOfDtype, rounded, unitAt } from '../precision.js';
 import type { ProvenTensor } from '../proof.js';
 import { counted, type FaultKind, figure, isConstant, listed, median } from './kind.js';
 
-// Faults that a tensor's numbers show by themselves.
+// Faults that show in a tensor's own numbers.
 
-/** Makes a kind of fault that examines each sample alone. */
+/** Makes a kind of fault that examines each sample by itself. */
 const bySample = (
   kind: string,
   isThis: (sample: Sampled) => boolean,
@@ -51,7 +51,7 @@ export const notFinite: FaultKind = {
   },
 };
 
-/** True if an element is NaN or infinite, and the expected element is finite. Inputs may have NaN too. */
+/** True if an element is NaN or infinite where a finite one is expected. Inputs may have NaN too. */
 const isDamaged = async (evidence: Evidence, { name }: ProvenTensor): Promise<boolean> => {
   const { shape } = valueAt(evidence.expected, name);
   for (const slice of evidence.partsOf(name, shape, blockElements)) {
@@ -134,10 +134,10 @@ export const scaled: FaultKind = {
   },
 };
 
-/** A difference in a smaller share of a tensor's elements counts as an edit. */
+/** Share of a tensor's elements below which differences count as an edit. */
 const mostEdited = 0.02;
 
-/** In a smaller tensor, a few different elements are a large share. */
+/** In a smaller tensor, a few elements are a large share. */
 const leastElements = 64;
 
 export const fewElements: FaultKind = {
@@ -193,13 +193,13 @@ const levels: readonly (readonly [name: string, levels: number, of: 'magnitude' 
 /** Numbers of elements that may share a scale. */
 const blocks = [32, 64, 128, 256] as const;
 
-/** Steps to try, as the largest number was rounded. */
+/** Steps to try, because the largest number was rounded. */
 const triedSteps = 8;
 
-/** Numbers of a grid may be off by this share of a step, and by their rounding. */
+/** Numbers on a grid may be off by this share of a step, and by their rounding. */
 const mostOff = 0.02;
 
-/** Least share of elements on a grid in a quantised tensor, and the most in others. */
+/** Least share of elements on a grid in a quantised tensor, and most in others. */
 const [leastOnGrid, mostOnGrid] = [0.99, 0.9];
 
 const [examined, leastBlocks] = [4096, 8];
@@ -283,7 +283,7 @@ const gridOf = (sample: Sampled): string | undefined => {
       )
         return `${level[0]}, a scale for ${size === columns ? 'each row' : size === found.length ? 'the tensor' : `blocks of ${size}`}`;
   }
-  // Finds unequal steps, as in NF4 and FP4, by few distinct numbers in a block.
+  // Unequal steps, as in NF4 and FP4, show as few distinct numbers in a block.
   for (const size of [64, 32] as const)
     if (
       found.length >= 4 * size &&
@@ -317,13 +317,13 @@ export const quantisedBetween: FaultKind = {
   },
 };
 
-/** Levels of NF4, as in bitsandbytes. */
+/** NF4's levels, as in bitsandbytes. */
 const nf4 = [
   -1, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.09105, 0, 0.0795803, 0.1609302,
   0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1,
 ];
 
-/** Returns the mean distance of values from levels of NF4, as a share of their block's largest magnitude. */
+/** Returns the mean distance of values from NF4's levels, as a share of their block's largest magnitude. */
 const offNf4 = (values: Float32Array): number => {
   let [total, count] = [0, 0];
   for (let first = 0; first + 64 <= values.length; first += 64) {
@@ -337,7 +337,7 @@ const offNf4 = (values: Float32Array): number => {
   return count === 0 ? 1 : total / count;
 };
 
-/** A fault: the adapter was merged into a base that had been quantised to four bits, as for training. */
+/** A fault: the adapter was merged into a base that had been quantised to four bits for training. */
 export const baseQuantised: FaultKind = {
   kind: 'quantised_between',
   find: async (evidence, names) => {

@@ -4,7 +4,7 @@ import { type Elsewhere, elsewhereOf } from '../elsewhere.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { counted, type FaultKind, layersIn, listed } from './kind.js';
 
-// A tensor of the output that the recipe puts in another place.
+// Faults of tensors that the recipe puts in another place.
 
 interface Moved {
   readonly sample: Sampled;
@@ -112,11 +112,11 @@ export const modulesExchanged: FaultKind = {
 
 /** Elements read at once. */
 const mostRead = 1024 * 1024;
-/** Limits on tensors whose rows are compared, and on the rows of each. */
+/** Most tensors whose rows are compared, and most rows of each. */
 const mostTensors = 8;
 const mostRows = 400_000;
 
-/** Elements of a row by which it is known, and how far apart roundings may put them. */
+/** Elements that identify a row, and how far apart roundings may put them. */
 const ofRow = 16;
 const sameRow = 0.01;
 
@@ -139,7 +139,7 @@ const headsOf = async (
 const isSameRow = (a: Float32Array, b: Float32Array): boolean =>
   relativeDistance(a, b) <= sameRow || a.every((value, at) => value === b[at]);
 
-/** Returns for each row of the output the equal row of the merge; undefined if a row has none. */
+/** Returns, for each row of the output, the equal row of the merge; undefined if a row has no match. */
 const rowOrder = async (
   evidence: Evidence,
   { name, shape }: Sampled,
@@ -149,7 +149,7 @@ const rowOrder = async (
   if (shape.length < 2 || rows < 2 || rows > mostRows) return undefined;
   const found = await headsOf(rows, columns, (slice) => evidence.readFound(name, [slice]));
   const wanted = await headsOf(rows, columns, (slice) => evidence.readWanted(name, [slice]));
-  // Equal rows stand at equal places once both are sorted.
+  // Once both are sorted, equal rows have equal places.
   const sorted = (heads: readonly Float32Array[]) =>
     [...heads.keys()].sort((a, b) => (heads[a]?.[0] ?? 0) - (heads[b]?.[0] ?? 0) || a - b);
   const [places, from] = [sorted(found), sorted(wanted)];
@@ -169,7 +169,7 @@ const rowOrder = async (
 const isHalves = (order: readonly number[]): boolean =>
   order.length % 2 === 0 && order.every((row, at) => row === (at + order.length / 2) % order.length);
 
-/** True if rows of two halves are interleaved, another convention for fused matrices and rotary heads. */
+/** True if rows of two halves are interleaved, a convention for fused matrices and rotary heads. */
 const isInterleaved = (order: readonly number[], { role }: Sampled): boolean =>
   role !== 'embedding' &&
   role !== 'head' &&

@@ -1,14 +1,14 @@
 import type { Sampled } from '../evidence.js';
 import { unitAt } from '../precision.js';
 
-/** Limit on rows whose rank is measured. */
+/** Most rows whose rank is measured. */
 const mostRows = 48;
 
-/** Least ratio of a change's smallest eigenvalue to the largest of the noise. */
+/** Least ratio of a change's smallest eigenvalue to the noise's largest. */
 const leastGap = 6;
 
 /**
- * Returns the rank of a matrix's first rows, above the noise of rounding; undefined if full, which proves
+ * Returns the rank of a matrix's first rows above the rounding noise; undefined if full, which proves
  * nothing.
  */
 export const rankOfRows = (
@@ -34,7 +34,7 @@ export const rankOfRows = (
   const floor = Math.max(2 * most, 1e-9 * Math.max(...eigenvalues));
   const rank = eigenvalues.filter((value) => value > floor).length;
   const [last = 0, next = 0] = eigenvalues.toSorted((a, b) => b - a).slice(rank - 1);
-  // Without a gap between eigenvalues, the rest is not noise of rounding.
+  // Without a gap between eigenvalues, the rest is not rounding noise.
   const isGap = last > leastGap * Math.max(next, Number.MIN_VALUE);
   return rank === 0 || rank >= Math.min(rows, columns) - 1 || !isGap ? undefined : rank;
 };

@@ -2,10 +2,10 @@ import type { CompleteRecipe } from '../../../plan/complete-recipe.js';
 import type { Evidence } from '../evidence.js';
 import { counted, type FaultKind } from './kind.js';
 
-// Faults found by recipes that differ in one setting: each is planned, and its tensors compared with the
-// output's.
+// Faults found by changing one setting of the recipe: each changed recipe is planned, and its tensors
+// compared with the output's.
 
-/** Returns recipes that mistakes would give, each with words for the mistake. */
+/** Returns recipes that mistakes would give, with words for the mistakes. */
 type Variants = (recipe: CompleteRecipe) => readonly (readonly [words: string, recipe: CompleteRecipe])[];
 
 /** Number of tensors compared first, to exclude most recipes. */
@@ -14,7 +14,7 @@ const few = 4;
 const byRecipe = (kind: string, variants: Variants): FaultKind => ({
   kind,
   find: async (evidence, names) => {
-    // A tensor in which a few elements differ needs no other recipe.
+    // Tensors in which a few elements differ need no other recipe.
     const samples = (await evidence.sampled(names)).filter(
       (sample) => !evidence.fitsSample(sample, sample.wanted),
     );
@@ -146,7 +146,7 @@ export const boundaryShifted = byRecipe('boundary_shifted', (recipe) => {
   );
 });
 
-/** Methods that take the same models and base as each other. */
+/** Methods with the same models and base. */
 const ofVectors = [
   'task_arithmetic',
   'ties',

@@ -22,7 +22,7 @@ export const adapterLeft: FaultKind = {
   },
 };
 
-/** Makes the kind of fault that names layers which one side lacks. */
+/** Makes a kind of fault that names layers that one side lacks. */
 const wholeLayers = (
   state: 'missing' | 'additional',
   kind: string,
@@ -107,7 +107,7 @@ const otherShapes = (evidence: Evidence, names: readonly string[]) =>
     return expected.shape.join() === found.shape.join() ? [] : [{ name, expected, found }];
   });
 
-/** Makes a kind of fault for matrices with another number of rows, whose common rows are right. */
+/** Makes a kind of fault for matrices with another number of rows, whose common rows are correct. */
 const otherRows = (
   kind: string,
   isThis: (found: number, expected: number) => boolean,

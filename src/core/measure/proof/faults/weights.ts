@@ -11,7 +11,7 @@ import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
 interface Solved {
   readonly sample: Sampled;
   readonly sources: readonly Source[];
-  /** The output's weights, by source. */
+  /** The output's weights by source. */
   readonly weights: readonly number[];
   /** The expected weights; undefined if the expected tensor is not a weighted sum. */
   readonly wanted: readonly number[] | undefined;
@@ -212,7 +212,7 @@ export const wrongWeights = weightKind(
   (weights, wanted) => `the weights are others: the output is ${weights}, and the recipe gives ${wanted}`,
 );
 
-/** Finds a kind of weights by weights that all wrong tensors have in common. */
+/** Finds a kind of wrong weights from the weights that all wrong tensors have in common. */
 const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind => ({
   kind,
   find: async (evidence, names) => {
@@ -231,22 +231,19 @@ const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind => ({
   },
 });
 
-/** Width of a range of weights above which it is stated. */
+/** A wider range of weights is stated. */
 const widest = 0.005;
 
-/** Kinds of weights that explain all differences of experts that barely changed. */
+/** Kinds of wrong weights that explain all differences if experts barely changed. */
 export const kindsInCommon: readonly FaultKind[] = [
   ...[notNormalised, normalised, weightsExchanged, baseNotSubtracted, wrongLambda, equalWeights],
   wrongWeights,
 ].map(inCommon);
 
-/**
- * Number of elements, of all tensors together, by which weights are solved that differ by less than a
- * rounding.
- */
+/** Number of elements, over all tensors, for solving weights that differ by less than a rounding. */
 const mostTogether = 2 ** 20;
 
-/** A fault: weights that single tensors hide in their roundings, solved over all of them. */
+/** A fault: weights that roundings hide in single tensors, solved over all of them. */
 export const driftingWeights: FaultKind = {
   kind: 'wrong_weights',
   find: async (evidence, names) => {
@@ -260,7 +257,7 @@ export const driftingWeights: FaultKind = {
       samples.push(sample);
     }
     if (samples.length === 0 || evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
-    // Each element counts by its units in the last place, as its rounding does.
+    // Elements are weighted by their units in the last place, like their roundings.
     const units = samples.map(({ grain: [dtype = 'F32'], wanted, sources }) =>
       wanted.map((value, at) => {
         const terms = [...sources.values()].map((values) => Math.abs(values[at] ?? 0));
@@ -296,7 +293,7 @@ export const driftingWeights: FaultKind = {
 /** Relative difference up to which the expected tensors are one weighted sum. */
 const leastOfSum = 1e-4;
 
-/** A fault: tensors' differences lead to a model, or away from zero, and are no weighted sum. */
+/** A fault: tensors' differences lead to a model, or away from zero, and are not a weighted sum. */
 export const drifting: FaultKind = {
   kind: 'drift',
   find: async ({ drifts }, names) => {
@@ -416,7 +413,7 @@ export const baseTakenForZero: FaultKind = {
   },
 };
 
-/** Number of tensors to try first; one must fit before all others are tried. */
+/** Tensors to try first; others are tried only if one of these fits. */
 const mostTried = 6;
 
 export const baseNotAdded: FaultKind = {

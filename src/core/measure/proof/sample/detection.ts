@@ -1,4 +1,4 @@
-/** A tensor that is read in part: numbers of tiles and elements, and of drawn ones. */
+/** A tensor read in part: numbers of all and of drawn tiles and elements. */
 export interface SampledTensor {
   readonly tiles: number;
   readonly drawn: number;
@@ -8,9 +8,9 @@ export interface SampledTensor {
 
 /** The chance that a sample finds a change, before the seed is known. */
 export interface Detection {
-  /** Numbers of elements changed at random places of the model, each with the chance to find one. */
+  /** Numbers of elements changed at random places, each with the chance of finding one of them. */
   readonly random: readonly { readonly elements: number; readonly probability: number }[];
-  /** The smallest chance for a change within one tile, whichever the tile. */
+  /** The smallest chance of finding a change within one tile, over all tiles. */
   readonly oneTile: number;
 }
 
@@ -31,10 +31,7 @@ export const detectionOf = (tensors: readonly SampledTensor[]): Detection => {
 const totalOf = (tensors: readonly SampledTensor[], key: 'elements' | 'drawnElements'): number =>
   tensors.reduce((total, tensor) => total + tensor[key], 0);
 
-/**
- * Returns 1 − C(all − drawn, changed) / C(all, changed): the chance that changed elements include a drawn
- * one.
- */
+/** Returns 1 − C(all − drawn, changed) / C(all, changed): the chance that a changed element is drawn. */
 const probabilityOf = (changed: number, all: number, drawn: number): number => {
   let missed = 1;
   for (let place = 0; place < changed && missed > 0; place += 1)

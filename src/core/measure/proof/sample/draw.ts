@@ -9,7 +9,7 @@ export interface Draw {
 }
 
 /**
- * Draws the share of a tensor's tiles, rounded up, in the tensor's order. Each tile has the same chance, and
+ * Draws a share of a tensor's tiles, rounded up, in the tensor's order. All tiles have the same chance, and
  * tensors are drawn independently.
  */
 export const drawTiles = <T extends ElementSlice>(

@@ -13,7 +13,7 @@ import { readingOf } from './reads.js';
 
 const tileBytes = 256 * 1024;
 
-/** A sample of an output: the elements that are read, and the chance to find a change. */
+/** A sample of an output: the elements to read, and the chance of finding a change. */
 export interface ProofSample extends Draw, Detection {
   /** Numbers of tiles (about 256 KiB of the output), drawn tiles, elements and drawn elements. */
   readonly tiles: number;
@@ -32,7 +32,7 @@ export interface PlannedSample {
   readonly sample: ProofSample;
 }
 
-/** Draws tiles of each tensor, and determines the bytes that they need, without reading weights. */
+/** Draws tiles of each tensor and determines the bytes that they need, without reading weights. */
 export const planSample = async (
   planned: readonly PlannedComparison[],
   inputs: readonly PlannedInput[],
@@ -72,7 +72,7 @@ const sampleOf = async (comparison: PlannedComparison, draw: Draw) => {
   return { tensor, facts: { tiles: tiles.length, drawn: drawn.length, elements, drawnElements } };
 };
 
-/** Counts bytes, once if several tensors read them. */
+/** Counts bytes, once even if several tensors read them. */
 const distinctBytes = (sources: readonly StoredTensor[]): number =>
   [...groupBy(sources, ({ input, file }) => `${input} ${file}`).values()].reduce(
     (sum, ranges) => sum + bytesOfExtents(joinExtents(ranges)),

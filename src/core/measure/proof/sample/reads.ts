@@ -7,9 +7,8 @@ import { bitsOf } from '../../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../../tensor/reference.js';
 import { type StoredTensor, storedTensor } from '../../../tensor/stored-tensor.js';
 
-/** How to read the values of some elements. */
 export interface Reading {
-  /** Elements of a row; tiles have whole rows, in multiples of `together`. */
+  /** Elements of a row; tiles are whole rows, in multiples of `together`. */
   readonly columns: number;
   readonly together: number;
   /** Returns the bytes that tiles need. */
@@ -17,8 +16,8 @@ export interface Reading {
 }
 
 /**
- * Returns which input bytes the elements of operands need: all bytes for statistics of whole tensors (such as
- * a threshold), and for tensors with moved or decoded rows.
+ * Returns which input bytes the elements of operands need. Needs all bytes for statistics of whole tensors
+ * (such as a threshold), and for tensors with moved or decoded rows.
  */
 export const readingOf = async (operands: readonly Operand[], shape: Shape): Promise<Reading> => {
   const elements = elementsOf(shape);
@@ -31,7 +30,7 @@ export const readingOf = async (operands: readonly Operand[], shape: Shape): Pro
   const whole = operands.filter(needsAll);
   const [first = 1] = shape;
   return {
-    // Rows along the first dimension consist of whole rows along the last one.
+    // Rows along the first dimension consist of whole rows along the last.
     columns: whole.length > 0 && shape.length > 2 ? elements / Math.max(1, first) : columns,
     together: Math.max(1, together, ...whole.map((operand) => rowsTogether(sumOf(operand)))),
     of: (tiles) => [
@@ -66,7 +65,7 @@ const partOf = (
   return storedTensor(input, { file, dtype, ...range });
 };
 
-/** A stand-in for statistics that throws if one is asked for, because these operands have none. */
+/** Stands in for statistics, which these operands do not have; throws when one is used. */
 const unmeasured = new Proxy({} as Measurer, {
   get: (_, name) => {
     throw new RangeError(`${String(name)} of a tensor without statistics`);

@@ -7,7 +7,7 @@ import type { Shape } from '../../../tensor/reference.js';
 import type { StoredTensor } from '../../../tensor/stored-tensor.js';
 import { readingOf } from './reads.js';
 
-/** Thrown if a kind of fault needs bytes outside the sample. `explain` then skips the kind. */
+/** A kind of fault needs bytes outside the sample; `explain` then skips it. */
 export class OutsideSampleError extends Error {}
 
 /**
