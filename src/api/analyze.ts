@@ -21,62 +21,62 @@ import type { Rows } from '../core/tensor/rows.js';
 import { absoluteModel } from '../study/experiment/file/blocks/models.js';
 import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
 
-/** The experts of `analyze`, and what is measured. */
+/** Experts of `analyze` and how they are measured. */
 export interface AnalyzeParameters {
-  /** The model that the experts were fine-tuned from. Required, unless `from` is given; not allowed with it. */
+  /** The model that the experts were fine-tuned from. Required without `from`, not allowed with it. */
   base?: string | undefined;
   /** Experts, each a path, `org/name`, or `NAME=PATH`. */
   experts?: readonly string[] | undefined;
-  /** Files `NAME.mav.safetensors` of earlier analyses, to be read instead of weights. */
+  /** Files `NAME.mav.safetensors` of earlier analyses, read instead of weights. */
   from?: readonly string[] | undefined;
-  /** Whether rows are input or output features. Default: `input`, as in the paper's tables. */
+  /** Whether rows are input or output features; default `input`, as in the paper's tables. */
   rows?: Rows | undefined;
   /**
-   * Rows with a larger MAV count as changed. Default: 1e-5, as in the paper's Fig. 2 for a math expert.
-   * `auto`: the value that a third of all experts' changed rows in matrices inside layers exceed.
+   * Rows with a larger MAV count as changed; default 1e-5, as in the paper's Fig. 2 for a math expert.
+   * `auto`: the value that a third of all experts' changed rows in layers' matrices exceed.
    */
   threshold?: number | 'auto' | undefined;
-  /** Thresholds of single experts by name, instead of `threshold`. */
+  /** Thresholds by expert, instead of `threshold`. */
   thresholds?: Readonly<Record<string, number>> | undefined;
-  /** Number of first layers in `shares` and in the advice. Default: 5, as in a layer swap. */
+  /** Number of first layers in `shares` and the advice; default 5, as in a layer swap. */
   bottom?: number | undefined;
-  /** Number of last layers in `shares` and in the advice. Default: 2. */
+  /** Number of last layers in `shares` and the advice; default 2. */
   top?: number | undefined;
-  /** Task experts in a layer swap: names of `experts`, or further models. The advice uses the roles. */
+  /** Task experts in a layer swap: names in `experts`, or further models. The advice uses the roles. */
   task?: readonly string[] | undefined;
-  /** Language experts, in the same forms. */
+  /** Language experts, in the same form. */
   language?: readonly string[] | undefined;
   /**
-   * For each matrix inside layers, counts the rows that two experts have in common among this share with the
-   * largest MAV. Default: not counted.
+   * For each matrix in layers, count the rows that two experts have in common among this share with the
+   * largest MAV; default: not counted.
    */
   topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */
   compare?: readonly string[] | undefined;
   /**
-   * Stack of layers, if the model has several: `encoder`, `decoder`, or the name prefix before layer numbers.
-   * Not with `from`. Default: the only stack.
+   * Stack of layers, if there are several: `encoder`, `decoder`, or the name prefix before layer numbers. Not
+   * with `from`.
    */
   stack?: string | undefined;
-  /** A directory with `config.json` and tokenizer, or that file, for models that have none. Not with `from`. */
+  /** A directory with `config.json` and tokenizer, or that file, for models without them. Not with `from`. */
   config?: string | undefined;
-  /** Exclude rows with NaN or infinity instead of throwing NON_FINITE. Default: false. */
+  /** Exclude rows with NaN or infinity instead of throwing NON_FINITE; default false. */
   allowNonFinite?: boolean | undefined;
 }
 
-/** Options of `analyze` that do not change its figures. */
+/** Options of `analyze` that do not change figures. */
 export interface AnalyzeOptions extends ReduceOptions {
-  /** Directory for the files, created if it does not exist. */
+  /** Directory for the files, created if needed. */
   out: string;
 }
 
 /**
  * Analyses which layers and matrices fine-tuning changed (paper §3.2), and writes tables, pictures and a
- * page. Computes the mean absolute value (MAV) of each row of the task vector of every 1-D and 2-D parameter.
- * Derives the fractions of rows above a threshold, and the overlap of each pair of experts.
+ * page. Computes each row's mean absolute value (MAV) in the task vectors of all 1-D and 2-D parameters, the
+ * fractions of rows above a threshold, and each pair's overlap.
  *
  * @throws LayerloomError INVALID_PARAMETER, NON_FINITE, VECTORS_INVALID, NAME_CLASH, OUTPUT_INVALID,
- *   WRITE_FAILED, INTERRUPTED, the codes of a checkpoint and of an incompatibility
+ * WRITE_FAILED, INTERRUPTED, the codes of a checkpoint and of an incompatibility
  */
 export const analyze = async (
   parameters: AnalyzeParameters,
@@ -112,7 +112,8 @@ export const analyze = async (
   );
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
   const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);
-  // Checked before reading: a refused call leaves no directory, and an unusable directory costs no reading.
+  // Checked before reading, so that a refused call leaves no directory and an unusable directory costs no
+  // reading.
   const beforeReading = async (names: readonly string[]) => {
     checkThresholdNames(thresholds, names);
     rolesIn(names);

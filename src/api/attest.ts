@@ -18,31 +18,31 @@ import { readKey } from '../core/statements/keys.js';
 /** Options of `attest`. */
 export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 'onProgress'> {
   /**
-   * A private key in PEM (EC P-256, P-384, P-521 or Ed25519) that signs all files of the folder. Default: no
+   * A private key in PEM (EC P-256, P-384, P-521 or Ed25519) that signs all files in the folder; default: no
    * signature.
    */
   key?: string | undefined;
   /**
-   * Sign all files of the folder by the identity of this job or of the token in SIGSTORE_ID_TOKEN, through
-   * Sigstore, whose public log keeps the identity for ever. Needs the package sigstore. Default: false.
+   * Sign all files in the folder through Sigstore, with the identity of this job or of the token in
+   * SIGSTORE_ID_TOKEN. Sigstore's public log keeps the identity for ever. Needs the package sigstore. Default
+   * false.
    */
   keyless?: boolean | undefined;
   /**
-   * A new file outside the output for its bill of materials: CycloneDX 1.7 in JSON, with the inputs as
-   * ancestors. Default: none.
+   * A new file, outside the output, for its bill of materials: CycloneDX 1.7 in JSON, with the inputs as
+   * ancestors.
    */
   bom?: string | undefined;
 }
 
 /** Result of `attest`. */
 export interface Attestation {
-  /** Absolute path of the output. */
   readonly out: string;
-  /** The statement; null for a folder that no merge wrote, which is only signed. */
+  /** The statement; null for a folder not written by a merge, which is only signed. */
   readonly statement: WrittenStatement | null;
-  /** The signature; null unless `key` or `keyless` was given. */
+  /** The signature; null without `key` and `keyless`. */
   readonly signature: WrittenSignature | null;
-  /** Absolute path of the bill of materials; null unless `bom` was given. */
+  /** Absolute path of the bill of materials; null without `bom`. */
   readonly bom: string | null;
   readonly seconds: number;
   readonly warnings: readonly string[];
@@ -50,14 +50,14 @@ export interface Attestation {
 
 /**
  * Writes `layerloom.intoto.jsonl` into an output: an in-toto statement of its weights, recipe and inputs. The
- * same merge gives the same bytes. With a key or an identity, also signs the folder into `model.sig`, as
- * OpenSSF's model-signing does; any folder can be signed.
+ * same merge gives the same bytes. With a key or an identity, also signs the folder into `model.sig`, like
+ * OpenSSF's model-signing; this works for any folder.
  *
  * @example await attest('./merged', { key: './private.pem' })
- * @param out a directory that a merge wrote
+ * @param out a merge's directory
  * @throws LayerloomError OUTPUT_UNRECORDED, OUTPUT_DAMAGED if it is not as its merge wrote it,
- *   INVALID_PARAMETER for a key of another kind, SIGSTORE_UNAVAILABLE, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED,
- *   INTERRUPTED
+ * INVALID_PARAMETER for a key of another kind, SIGSTORE_UNAVAILABLE, OUTPUT_EXISTS, READ_FAILED,
+ * WRITE_FAILED, INTERRUPTED
  */
 export const attest = async (
   out: string,

@@ -7,9 +7,9 @@ import { locateText } from '../core/models/sources/locate.js';
 export interface ChainOptions extends Pick<RunControls, 'threads' | 'signal' | 'onProgress'> {}
 
 /**
- * Follows statements from a merge or a GGUF file to the experts that it was made from. Each file is read and
- * compared with its stated SHA-256. An input that is not here, or whose place holds another file, is reported
- * and never guessed. Changes nothing.
+ * Follows statements from a merge or a GGUF file to the experts that it was made from. Reads each file and
+ * compares it with its stated SHA-256. Reports inputs that are missing or replaced, and never guesses.
+ * Changes nothing.
  *
  * @example const { complete, root } = await chain('./merged')
  * @param out a directory, a GGUF file, or `org/name[@revision]` of the hub cache

@@ -13,51 +13,51 @@ import { type Statistic, statistics, type UnitKind, units } from '../core/measur
 import { formatLayers } from '../core/methods/framework/layer-set.js';
 import type { PartParameters, SwapOfParts } from '../core/methods/recipes.js';
 
-/** The measurements and the rule of `chooseParts`. */
+/** Measurements and rule of `chooseParts`. */
 export interface ChooseParameters {
   /** The task expert's measurement: `NAME.json` of `analyze`, or the output of `diff BASE EXPERT --json`. */
   task: string;
-  /** The language expert's measurement, in the same forms. */
+  /** The language expert's measurement, in the same form. */
   language: string;
-  /** Choose whole layers, or attention and feed-forward modules separately. Default: `layer`. */
+  /** Choose whole layers, or attention and feed-forward modules separately; default `layer`. */
   by?: UnitKind | undefined;
-  /** Difference of shares, 0 or more, that decides between the experts. Default: 0.001. Not with `top`. */
+  /** Difference of shares, 0 or more, that decides between the experts; default 0.001. Not with `top`. */
   tau?: number | undefined;
-  /** The task expert's weight in blends: 0 to 1. Default: 0.5. */
+  /** The task expert's weight in blends, 0 to 1; default 0.5. */
   alpha?: number | undefined;
   /** Number of layers or modules to take from the language expert: those with the largest statistic. */
   top?: number | undefined;
   /**
-   * The statistic of `top`: the language expert's share of its change (`change`), or that share minus the
-   * task expert's (`difference`). Default: `difference`.
+   * The statistic for `top`: the language expert's share of its change (`change`), or that minus the task
+   * expert's (`difference`, the default).
    */
   statistic?: Statistic | undefined;
 }
 
 /** Options of `chooseParts`. */
 export interface ChooseOptions {
-  /** The recipe's folder, for relative paths of models. Default: the working directory. */
+  /** The recipe's folder, for relative paths of models; default: the working directory. */
   folder?: string | undefined;
 }
 
-/** Parts of a swap, chosen by measurements of its experts. */
+/** Parts of a swap, chosen by measuring its experts. */
 export interface ChosenParts {
-  /** The recipe, which needs no measurements. */
+  /** The recipe, which no longer needs the measurements. */
   readonly recipe: { readonly method: 'layer_swap' } & SwapOfParts;
-  /** The measured quantity of each tensor. */
+  /** The measured quantity. */
   readonly measure: Measure;
   readonly by: UnitKind;
   readonly tau: number | null;
   readonly alpha: number;
   readonly top: number | null;
   readonly statistic: Statistic | null;
-  /** Every layer or module with the experts' shares of their changes, bottom first. */
+  /** Every layer or module with the experts' shares of change, from the bottom. */
   readonly units: readonly ChosenUnit[];
 }
 
 /**
- * Decides for each layer or module which expert supplies it, by how much each expert changed it: by a
- * threshold (arXiv 2601.22620), or the `top` ones by a statistic. Tensors outside the layers are blended.
+ * Decides which expert gives each layer or module, by how much each expert changed it: by a threshold (arXiv
+ * 2601.22620), or the `top` ones by a statistic. Tensors outside the layers are blended.
  *
  * @throws LayerloomError INVALID_PARAMETER, MEASUREMENT_INVALID
  */
@@ -102,7 +102,7 @@ export const chooseParts = async (
   };
 };
 
-/** @param unmeasured the expert that supplies the norms if modules are chosen */
+/** @param unmeasured the expert that gives the norms if modules are chosen */
 const partsOf = (
   chosen: readonly ChosenUnit[],
   alpha: number,

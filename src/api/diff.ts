@@ -10,42 +10,42 @@ import { readGivenConfig } from '../core/models/reading/given-config.js';
 import { bringModels } from '../core/models/sources/bring-models.js';
 
 export interface DiffOptions extends RunControls {
-  /** Compares only tensors with matching names; `*` stands for any text. Default: all. */
+  /** Compare only tensors with matching names; `*` stands for any text. Default: all. */
   only?: string | undefined;
-  /** Compare tensors alone; `sideFiles` is then empty. Default: false. */
+  /** Compare tensors only; then `sideFiles` is empty. Default false. */
   weightsOnly?: boolean | undefined;
   /** A directory with `config.json` and tokenizer, or that file, for a model without one. */
   config?: string | undefined;
-  /** A quantisation scheme: measures how much of the change from `a` to `b` remains after quantising both. */
+  /** A quantisation scheme: measure how much of the change from `a` to `b` remains after quantising both. */
   quantizeReport?: QuantisingName | undefined;
   /**
    * A file to write: a page (`.html`), a picture of layers and modules (`.svg`), or a table of tensors
    * (`.csv`).
    */
   out?: string | undefined;
-  /** Replace `out` even if it is not a page of ours. Default: false. */
+  /** Replace `out` even if it is not a page of ours; default false. */
   force?: boolean | undefined;
 }
 
 /**
  * Compares two checkpoints: which tensors and side files differ, and by how much. Tensors are matched by
- * name; shards and dtypes may differ. Numbers are the same on every instruction set and for every number of
- * threads. Equal bytes cost no arithmetic, and a file that both checkpoints link to is not read.
+ * name; shards and dtypes may differ. Numbers are the same with every instruction set and number of threads.
+ * Equal bytes cost no arithmetic, and a file linked by both checkpoints is not read.
  *
  * @example const { equal, tensors } = await diff('./math-1', './merged')
  * @param a a directory, a file of weights, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
- * @param b in the same forms; relative differences are relative to `a`
- * @returns plain data; `equal` is true if both have the same tensors with the same dtypes, shapes and bytes
+ * @param b in the same form; relative differences are relative to `a`
+ * @returns plain data; `equal` is true if all tensors, dtypes, shapes and bytes are the same
  * @throws LayerloomError NAMING_MISMATCH (Meta's names against Hugging Face's), INVALID_PARAMETER,
- *   INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, OUTPUT_EXISTS, WRITE_FAILED, INTERRUPTED, the codes of
- *   `openCheckpoint`
+ * INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, OUTPUT_EXISTS, WRITE_FAILED, INTERRUPTED, the codes of
+ * `openCheckpoint`
  */
 export const diff = async (
   a: string,
   b: string,
   { only, weightsOnly = false, out, force = false, config, quantizeReport, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
-  // Loaded on demand, because only drawn comparisons need pages.
+  // On demand, because only drawn comparisons need pages.
   const report =
     out === undefined ? undefined : await import('../study/pages/comparison/write-comparison.js');
   if (out !== undefined) report?.checkComparisonFile(out);

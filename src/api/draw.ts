@@ -2,12 +2,12 @@ import { requireOut } from '../core/base/files/require-out.js';
 import type { Drawn, DrawOptions } from '../study/pages/report/draw-study.js';
 
 /**
- * Draws pictures of an evaluated experiment for papers: SVG files in the style of the report, each with a CSV of
- * its numbers. Layers of swaps, gains, curves, grids, and the changes and overlaps of its analysis.
+ * Draws pictures of an evaluated experiment for papers, as SVG in the report's style with a CSV of the
+ * numbers: layers of swaps, gains, curves, grids, and its analysis's changes and overlaps.
  *
  * @example await draw('./study', { out: './figures' })
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID also without scores,
- *   OUTPUT_EXISTS, WRITE_FAILED
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID also without scores, OUTPUT_EXISTS,
+ * WRITE_FAILED
  */
 export const draw = async (directory: string, options: DrawOptions): Promise<Drawn> => {
   requireOut(options);

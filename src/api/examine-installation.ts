@@ -21,14 +21,14 @@ import {
   hubCacheFinding,
 } from './doctor/surroundings.js';
 
-/** The state of an installation and of its machine. */
+/** The state of an installation and its machine. */
 export interface Examination {
   /** True if merging works here: no finding is a problem. */
   readonly ok: boolean;
   readonly layerloom: string;
   readonly node: { readonly version: string; readonly path: string };
   readonly platform: PlatformFacts;
-  /** The addon, or the error that prevents loading it. */
+  /** The addon, or the error of loading it. */
   readonly addon: AddonFacts | LayerloomError;
   readonly machine: MachineFacts;
   readonly directory: DirectoryFacts;
@@ -39,7 +39,8 @@ export interface Examination {
 
 /**
  * Examines the installation: platform, addon, instruction sets, cores, memory, the file system of a
- * directory, hub cache and lm_eval. Reads no model. Tests links with a small temporary file in the directory.
+ * directory, hub cache and lm_eval. Reads no models. Tests links with a small temporary file in the
+ * directory.
  *
  * @param directory output directory of merges; default: the working directory
  * @throws LayerloomError READ_FAILED if the directory does not exist

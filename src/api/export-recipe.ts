@@ -8,33 +8,31 @@ import { recipeFrom } from '../core/plan/export/own-recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
 export interface ExportOptions extends MergePlanOptions {
-  /** The dialect to write. Only `mergekit`, the default, is known. */
+  /** The dialect to write; only `mergekit`, the default, is known. */
   dialect?: (typeof exportDialects)[number] | undefined;
   /**
-   * The working directory of the program that will read the recipe, for relative paths. Default: this
-   * process's.
+   * Working directory of the program that will read the recipe, for relative paths; default: this process's.
    */
   folder?: string | undefined;
 }
 
 /** A recipe in another dialect. */
 export interface ExportedRecipe {
-  /** YAML. */
   readonly text: string;
-  /** How the other program's result differs. The text has these notes as comments. */
+  /** How the other program's result differs; also comments in the text. */
   readonly notes: readonly string[];
 }
 
 /**
  * Writes a recipe in mergekit's dialect if that can express it. Whole models and layers with weights become
- * `linear` (or `passthrough`, if all are copies); methods that mergekit has keep their names. The arithmetic
- * is float32 and the output has our dtype, so results are equal except for the sign of zeros and the
- * differences in docs/parity.md. Models are opened (headers only), because numbers of layers and computed
- * weights are written as numbers.
+ * `linear` (or `passthrough`, if all are copies); mergekit's methods keep their names. Arithmetic is float32
+ * and the output has our dtype, so results are equal except for the sign of zeros and the differences in
+ * docs/parity.md. Opens models' headers, because numbers of layers and computed weights are written as
+ * numbers.
  *
  * @param input a recipe, or its file, as for `planMerge`
- * @throws LayerloomError EXPORT_UNSUPPORTED, naming the part that mergekit's dialect cannot express;
- *   INVALID_PARAMETER `dialect`; the codes of `planMerge`
+ * @throws LayerloomError EXPORT_UNSUPPORTED, naming a part that mergekit's dialect lacks; INVALID_PARAMETER
+ * `dialect`; the codes of `planMerge`
  */
 export const exportRecipe = async (
   input: RecipeInput | string,

@@ -9,40 +9,39 @@ import { bringModels } from '../core/models/sources/bring-models.js';
 import { type FactorDtype, factorDtypes } from '../core/native/solve.js';
 import { type DtypeName, parseDtype } from '../core/tensor/dtype.js';
 
-/** The models of an extraction, with the weights and the form of their factors. */
+/** Models, weights and form of an extraction. */
 export interface ExtractLoraParameters extends Choice {
   /** The model that the expert was fine-tuned from: a path, `org/name`, or `NAME=PATH`. */
   base: string;
-  /** The expert, in the same forms. */
+  /** The expert, in the same form. */
   expert: string;
   /**
-   * Largest rank of the factors; smaller matrices are limited by their smaller extent. Required without
+   * Maximum rank of the factors; smaller matrices have at most their smaller extent. Required without
    * `energy`.
    */
   rank?: number | undefined;
   /**
    * Share of ‖Δ‖²_F, above 0 and below 1. Each matrix gets the smallest rank that keeps it, up to `rank`,
-   * which is then 128 by default.
+   * whose default is then 128.
    */
   energy?: number | undefined;
-  /**
-   * Dtype of the factors: bfloat16, float16 or float32. Default: that of the expert's weight, else float32.
-   */
+  /** Dtype of the factors: bfloat16, float16 or float32; default: the expert weight's, else float32. */
   dtype?: DtypeName | undefined;
-  /** Random seed. The same seed gives the same bytes. Default: 0. */
+  /** Random seed; equal seeds give equal bytes. Default 0. */
   seed?: number | undefined;
 }
 
 const mostOfEnergy = 128;
 
 /**
- * Extracts a LoRA adapter for PEFT from an expert and its base. For each linear weight of attention and
- * feed-forward modules, the change Δ = W_expert − W_base becomes a low-rank product B · A, by a randomised
- * singular value decomposition. √σ goes to both factors, and alpha equals the rank.
+ * Extracts a LoRA adapter for PEFT from an expert and its base. For each linear weight in attention and
+ * feed-forward modules, a randomised singular value decomposition turns the change Δ = W_expert − W_base into
+ * a low-rank product B · A. √σ goes to each factor, and alpha equals the rank.
  *
- * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora' })
+ * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora'
+ * })
  * @throws LayerloomError INVALID_PARAMETER, NOTHING_TO_EXTRACT, NON_FINITE, the codes of opening and
- *   comparing models, of an output, and of reading and writing
+ * comparing models, of an output, and of reading and writing
  */
 export const extractLora = async (
   parameters: ExtractLoraParameters,

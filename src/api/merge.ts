@@ -30,8 +30,8 @@ export const merge = async (recipe: RecipeInput | string, options: MergeOptions)
 };
 
 /**
- * Swaps layers of two experts (paper, Algorithm 1): bottom and top layers from the language expert, the
- * middle from the task expert, averages in the transitions and outside the layers.
+ * Swaps layers of two experts (paper, Algorithm 1): bottom and top layers come from the language expert, the
+ * middle from the task expert. Transitions and tensors outside the layers are averages.
  *
  * @example await layerSwap({ task: './math-1', language: './swh-1' }, { out: './merged' })
  * @throws LayerloomError the codes of `merge`
@@ -65,7 +65,7 @@ export const revert = (
 ): Promise<MergeResult> => merge({ method: 'revert', ...parameters }, options);
 
 /**
- * Rewrites a checkpoint in other shards with unchanged tensors, so that later merges can link the shards of
+ * Rewrites a checkpoint in other shards without changing tensors, so that later merges can link shards of
  * whole layers.
  *
  * @example await relayout({ model: './math-1' }, { out: './math-1-by-layer' })

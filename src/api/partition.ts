@@ -9,22 +9,19 @@ import { describeArchitecture } from '../core/models/architecture/architecture.j
 import { readWhole } from '../core/models/reading/read-model.js';
 import { bringModels } from '../core/models/sources/bring-models.js';
 
-/** The division of a model's parameters: by location, or by an analysis. */
+/** How to divide a model's parameters: by location, or by an analysis. */
 export interface PartitionParameters extends PartitionByLocation {
-  /**
-   * A directory that `analyze` wrote: each parameter goes to the expert that changed it more. Instead of
-   * counts.
-   */
+  /** A directory of `analyze`: each parameter goes to the expert that changed it more. Instead of counts. */
   from?: string | undefined;
-  /** The language expert of the analysis: its name there, or the model. Required with `from`. */
+  /** The analysis's language expert: its name there, or the model. Required with `from`. */
   language?: string | undefined;
-  /** The task expert of the analysis, in the same forms. Required with `from`. */
+  /** The analysis's task expert, in the same form. Required with `from`. */
   task?: string | undefined;
-  /** Parameters that an analysis assigns together. Default: `module`. */
+  /** Parameters that an analysis assigns together; default `module`. */
   granularity?: Granularity | undefined;
   /**
-   * Stack of layers, if the model has several: `encoder`, `decoder`, or the name prefix before layer numbers.
-   * Other stacks count as outside the layers. Default: the only stack.
+   * Stack of layers, if there are several: `encoder`, `decoder`, or the name prefix before layer numbers.
+   * Other stacks count as outside the layers.
    */
   stack?: string | undefined;
 }
@@ -32,22 +29,21 @@ export interface PartitionParameters extends PartitionByLocation {
 /** Options of `partition` that do not change its result. */
 export interface PartitionOptions {
   /**
-   * A file `….json`, or a directory for `partition.json` and the files of the formats. Default: nothing is
-   * written.
+   * A file `….json`, or a directory for `partition.json` and the formats' files; default: nothing is written.
    */
   out?: string | undefined;
-  /** Formats to write to the directory. Default: all that can express the partition. */
+  /** Formats to write to the directory; default: all that can express the partition. */
   formats?: readonly PartitionFormat[] | undefined;
-  /** Replace existing files. Default: false. */
+  /** Replace existing files; default false. */
   force?: boolean | undefined;
-  /** Fetch missing headers from the hub. Default: false. */
+  /** Fetch missing headers from the hub; default false. */
   download?: boolean | undefined;
 }
 
 /** A partition, its files, and warnings about formats that cannot express it. */
 export interface PartitionResult {
   readonly partition: Partition;
-  /** Absolute paths of the files written. */
+  /** Absolute paths of written files. */
   readonly files: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -55,13 +51,14 @@ export interface PartitionResult {
 /**
  * Divides the parameters of a base between a language and a task, for modular fine-tuning (the follow-up of
  * the layer-swapping paper, arXiv 2505.18356): by location as in a layer swap, or by which of two experts
- * changed them more. Each parameter is in exactly one part. Only headers are read.
+ * changed them more. Each parameter is in exactly one part. Reads only headers.
  *
- * @example const { partition: found } = await partition('./llama-3.1-8b', { bottom: 5, top: 2 }, { out: './parts' })
+ * @example const { partition: found } = await partition('./llama-3.1-8b', { bottom: 5, top: 2 }, { out:
+ * './parts' })
  * @param base a directory, a file of weights, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
  * @throws LayerloomError INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING,
- *   PARTITION_INVALID, PARTITION_UNSUPPORTED, READ_FAILED, VECTORS_INVALID, OUTPUT_EXISTS, WRITE_FAILED, the
- *   codes of `readWhole`
+ * PARTITION_INVALID, PARTITION_UNSUPPORTED, READ_FAILED, VECTORS_INVALID, OUTPUT_EXISTS, WRITE_FAILED, the
+ * codes of `readWhole`
  */
 export const partition = async (
   base: string,

@@ -25,25 +25,25 @@ import type { MergePlan } from '../core/plan/plan.js';
 import { missingForPlan } from '../core/plan/reports/missing-weights.js';
 import { type RecipeOverrides, settle } from '../core/settle/settle.js';
 
-/** Options of planning, and of computing statistics first if a method needs them. */
+/** Options of planning, including computing the statistics that a method needs. */
 export type MergePlanOptions = PlanOptions &
   Omit<StatisticsOptions, 'allowNonFinite'> &
   RecipeOverrides & {
-    /** Merge by a `layerloom.json` although inputs have changed since it was written. Default: false. */
+    /** Merge by a `layerloom.json` although inputs have changed since; default false. */
     allowChanged?: boolean | undefined;
   };
 
 /**
  * Plans a merge: opens the recipe's models, checks that they are compatible, and fixes every byte range of
  * the output. Reads headers, small files, and some rows of a base and its experts to warn of a wrong base.
- * Methods with statistics of whole models (`weights: 'magnitude'`, `revert` by rows, TIES as in its paper)
- * compute them from the weights, or read them from `analysis`.
+ * Statistics of whole models (for `weights: 'magnitude'`, `revert` by rows, TIES as in its paper) are
+ * computed from the weights, or read from `analysis`.
  *
  * @param input a recipe, or a text that begins with `{` and contains one; or the path of a YAML file in
- *   layerloom's or mergekit's dialect, of a model card (`README.md`), or of a merge's `layerloom.json`
+ * layerloom's or mergekit's dialect, of a model card (`README.md`), or of a merge's `layerloom.json`
  * @throws LayerloomError the codes of a recipe, a checkpoint, an incompatibility or an analysis, with file,
- *   line and column if the recipe is a file; INTERRUPTED; INPUT_NOT_AS_RECORDED if that is a
- *   `layerloom.json`, or a card beside one, and an input has changed since
+ * line and column if the recipe is a file; INTERRUPTED; INPUT_NOT_AS_RECORDED for a `layerloom.json`, or a
+ * card beside one, if an input has changed since
  */
 export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
   withRecipe(input, options, async (recipe, recorded, ofRecipe) => {
@@ -74,7 +74,9 @@ export const explainTensor = (
     return explain(await compose(recipe, inputs, statistics), tensor, inputs.checkpoints.map(plannedInput));
   });
 
-/** Settles a recipe or its file and calls `work` with it. Adds line, column and the file's warnings to errors. */
+/**
+ * Settles a recipe or its file and calls `work` with it. Adds line, column and the file's warnings to errors.
+ */
 const withRecipe = async <T>(
   input: RecipeInput | string,
   options: MergePlanOptions,
@@ -97,8 +99,8 @@ const withRecipe = async <T>(
 };
 
 /**
- * Opens a recipe's models, fetching them from the hub if options say so. Checks them against the recorded
- * inputs and gathers the statistics that the recipe and nested recipes need.
+ * Opens a recipe's models, fetching them if options say so. Checks them against recorded inputs, and gathers
+ * statistics for the recipe and nested recipes.
  */
 const openFor = async (
   recipe: Recipe,
@@ -107,15 +109,14 @@ const openFor = async (
 ): Promise<{ inputs: OpenedInputs; statistics: StatisticsByRecipe; warnings: readonly string[] }> => {
   const statistics = new Map<Recipe, Statistics>();
   const warnings = [...(await bringModels(modelsIn(recipe), options))];
-  // Models are opened first, so that a missing one is reported before any weight is read.
+  // First, so that a missing model is reported before any weight is read.
   const opened = await openInputs(recipe);
   if (recorded !== undefined && options.allowChanged !== true) await checkRecorded(opened, recorded);
-  // Nested recipes come first, because the outer statistics are computed from their results.
+  // Nested recipes first, because the outer statistics are computed from their results.
   warnings.push(...(await doubtsOfBases(allRecipes(recipe), opened, options)));
   const measured = allRecipes(recipe).filter((of) => of.statistics !== undefined);
   if (measured.length === 0) return { inputs: opened, statistics, warnings };
-  // File states are recorded before the statistics: if a file changes after its statistics were read, the
-  // merge is refused.
+  // Before the statistics, so that the merge is refused if a file changes after its statistics were read.
   const inputs = await observeInputs(opened);
   const { allowNonFinite } = recipe;
   for (const of of measured)

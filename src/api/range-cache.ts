@@ -5,19 +5,19 @@ import { rangeCacheRoot } from '../core/models/sources/ranges/folder/root.js';
 import { listRangeCache, type RangeCacheEntry } from '../core/models/sources/ranges/list.js';
 import type { RangeCacheRemoval } from '../core/models/sources/remove-ranges.js';
 
-/** The hub models that `download` fetched in part. */
+/** Hub models that `download` fetched in part. */
 export interface RangeCacheListing {
   /** Absolute path of the cache. */
   readonly directory: string;
-  /** Models sorted by name, then by commit. */
+  /** Models by name, then commit. */
   readonly models: readonly RangeCacheEntry[];
   /** Bytes on disk, without links to whole files in the hub's cache. */
   readonly bytes: number;
 }
 
 /**
- * Lists the hub models that `download` fetched in part, with commits, local bytes of each file, and the time
- * of last use. Models whose files are all in the hub's own cache are listed by `hf cache` instead.
+ * Lists the hub models that `download` fetched in part, with commits, local bytes per file, and time of last
+ * use. Models whose files are all in the hub's own cache are listed by `hf cache`.
  */
 export const rangeCache = async (): Promise<RangeCacheListing> => {
   const directory = rangeCacheRoot();
@@ -27,19 +27,19 @@ export const rangeCache = async (): Promise<RangeCacheListing> => {
 
 /** Options of `clearRangeCache`: one of `models`, `olderThan` and `all`. */
 export interface ClearRangeCacheOptions {
-  /** `org/name`, all of its commits, or `org/name@commit`, which may be shortened. */
+  /** `org/name` for all of its commits, or `org/name@commit`, which may be abbreviated. */
   readonly models?: readonly string[] | undefined;
-  /** Models that were not used for this long (`30d`, `12h`, `90m`); with `models`, only among these. */
+  /** Models unused for this long (`30d`, `12h`, `90m`); with `models`, only among these. */
   readonly olderThan?: string | undefined;
-  /** All models. Default: false. */
+  /** All models; default false. */
   readonly all?: boolean | undefined;
-  /** Remove nothing. Default: false. */
+  /** Only list what would be removed; default false. */
   readonly dryRun?: boolean | undefined;
 }
 
 /**
- * Removes models from the cache that `rangeCache` lists: the chosen ones, and leftovers. Models in use by a
- * process are kept. The hub's own cache is not changed.
+ * Removes the selected models, and leftovers, from the cache that `rangeCache` lists. Keeps models in use by
+ * a process. Does not change the hub's own cache.
  *
  * @throws LayerloomError INVALID_PARAMETER, WRITE_FAILED
  */

@@ -5,8 +5,8 @@ import type { MergePlan } from '../core/plan/plan.js';
 
 /**
  * Returns the recipe that reproduces a plan's merge byte for byte, for `merge` and `planMerge`. Models have
- * absolute paths. Weights, thresholds and numbers of layers that the plan derived from the models are written
- * as numbers; layout and shard size only if they are not the defaults.
+ * absolute paths. Weights, thresholds and numbers of layers derived from the models are written as numbers;
+ * layout and shard size only if not the defaults.
  *
  * @example await merge(recipeOf(await planMerge('ties.yaml')), { out: './again' })
  */

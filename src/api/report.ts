@@ -3,19 +3,19 @@ import type { ReportOptions, WrittenReport } from '../study/pages/report/write-r
 
 /** Options of `writeReport`. */
 export interface WriteReportOptions extends ReportOptions {
-  /** Files of published figures (CSV), which tables show beside the experiment's own. */
+  /** Files of published figures (CSV) that tables show beside the experiment's. */
   summaries?: readonly string[] | undefined;
 }
 
 /**
- * Writes the report of an experiment as one HTML file that needs no network: tables, pairs, configurations,
- * cost, each expert's changes, every merge with its layers, scores and answers, and provenance. Without
- * scores it shows merges, layers and cost.
+ * Writes an experiment's report as one HTML file that needs no network: tables, pairs, configurations, cost,
+ * experts' changes, every merge's layers, scores and answers, and provenance. Without scores, it shows
+ * merges, layers and cost.
  *
  * @example await writeReport('./swahili', { out: 'swahili.html' })
  * @param directory the experiment's, as written by a batch
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RESULTS_INVALID, SUMMARIES_INVALID,
- *   INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, VECTORS_INVALID
+ * INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, VECTORS_INVALID
  */
 export const writeReport = async (
   directory: string,

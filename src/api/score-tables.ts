@@ -6,7 +6,7 @@ import type { Layouts } from '../study/scores/tables.js';
 
 /** Options of `scoreTables`. */
 export interface ScoreTablesOptions extends TableOptions {
-  /** CSV files of published or foreign figures, which fill cells without results. */
+  /** CSV files of published or foreign figures, for cells without results. */
   readonly summaries?: readonly string[] | undefined;
 }
 
@@ -20,7 +20,7 @@ const nothing: ScoredExperiment = {
   warnings: [],
 };
 
-/** Tables, with warnings about unreadable results. */
+/** Tables, and warnings about unreadable results. */
 export interface ScoreTables {
   readonly tables: readonly ScoreTable[];
   readonly warnings: readonly string[];
@@ -32,11 +32,11 @@ export interface ScoreTables {
  * paired comparisons by problem.
  *
  * @param directory of an evaluated experiment; several (each DIR or NAME=DIR) for tables of several bases and
- *   their means; undefined for imported figures alone
- * @returns tables as data, without empty ones. Comparisons of results on different problems are omitted and
- *   listed in a table's `refusals`, as are facts that differ between bases
+ * their means; undefined for imported figures alone
+ * @returns tables as data, without empty ones. Comparisons on different problems, and facts that differ
+ * between bases, are omitted and listed in a table's `refusals`
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID; SUMMARIES_INVALID with the line number;
- *   READ_FAILED; INVALID_PARAMETER for an unknown table or metric, and for two bases with one name
+ * READ_FAILED; INVALID_PARAMETER for an unknown table or metric, and for two bases with one name
  */
 export const scoreTables = async (
   directory: string | readonly string[] | undefined,

@@ -16,12 +16,9 @@ import type { PlanSearchOptions, SearchPlan } from '../study/search/plan-search.
 import type { SearchOptions, SearchRecord } from '../study/search/run-search.js';
 import type { Analysed, LayerShares } from '../study/search/space/promising-order.js';
 
-/** Options of `searchExperiment`. Defaults are in the experiment, under `search`. */
+/** Options of `searchExperiment`. Defaults are in the experiment's `search`. */
 export interface SearchExperimentOptions extends Omit<SearchOptions, 'analysed'> {
-  /**
-   * Directory of `analyze` with the experts' shares of change and the proposed swaps, which decide what to
-   * try first.
-   */
+  /** Directory of `analyze` with the experts' shares of change and proposed swaps, which decide the order. */
   readonly analysis?: string | undefined;
 }
 
@@ -32,14 +29,13 @@ export interface SearchResult extends SearchRecord {
 }
 
 /**
- * Searches the configurations of one language of an experiment for the best, within a budget of
- * problem-evaluations (one model on one problem). Compares the choice with the default on problems that the
- * search has not used. Writes `search.json` and `search.svg`. With `resume`, continues without asking any
- * model again.
+ * Searches for a language's best configuration in an experiment, within a budget of problem-evaluations (one
+ * model on one problem). Compares the choice with the default on unused problems. Writes `search.json` and
+ * `search.svg`. With `resume`, continues without asking any model again.
  *
  * @example await searchExperiment('swahili.yaml', { out: './swahili', budget: '25%' })
  * @throws LayerloomError SEARCH_INVALID, RECIPE_INVALID, and the codes of `runExperiment` and
- *   `evaluateExperiment`. A configuration that cannot be merged or scored is skipped with a warning
+ * `evaluateExperiment`. A configuration that cannot be merged or scored is skipped with a warning
  */
 export const searchExperiment = async (
   input: ExperimentInput | string,
@@ -66,14 +62,14 @@ export const searchExperiment = async (
   return { ...record, out, warnings };
 };
 
-/** Options of `planSearchExperiment`. Defaults are in the experiment, under `search`. */
+/** Options of `planSearchExperiment`. Defaults are in the experiment's `search`. */
 export interface PlanSearchExperimentOptions
   extends Omit<PlanSearchOptions, 'analysed'>,
     Pick<SearchExperimentOptions, 'analysis'> {}
 
 /**
- * Plans `searchExperiment` without writing anything: steps, number of merges and of problem-evaluations, and
- * the configurations that the budget does not cover.
+ * Plans `searchExperiment` without writing: steps, numbers of merges and problem-evaluations, and
+ * configurations that the budget does not cover.
  *
  * @example const { merges, steps } = await planSearchExperiment('swahili.yaml', { budget: '25%' })
  * @throws LayerloomError as `searchExperiment` before its first merge

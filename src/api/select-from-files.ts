@@ -24,22 +24,22 @@ import type { SelectionDistance } from '../study/search/select/select-checkpoint
 import type { SelectionWishes } from '../study/search/select/selection-wishes.js';
 import { type AnalyzeOptions, analyze } from './analyze.js';
 
-/** The files and criteria of `selectFromFiles`. */
+/** Files and criteria of `selectFromFiles`. */
 export interface SelectParameters extends SelectionWishes {
   /**
    * A CSV file with the columns `name`, optionally `role`, and one or more of scores (higher is better). Or
-   * the directory of an experiment whose references `layerloom evaluate` has scored.
+   * an experiment's directory with references scored by `layerloom evaluate`.
    */
   readonly scores: string;
   /**
-   * The directory of `layerloom analyze`, whose `overlap.json` has the cosines of task vectors. Required for
-   * a CSV file. Default: an experiment's checkpoints are analysed, each role into `analysis/ROLE` of its
+   * A directory of `layerloom analyze`, whose `overlap.json` has the cosines of task vectors. Required for a
+   * CSV file. By default an experiment's checkpoints are analysed, each role into `analysis/ROLE` of its
    * directory.
    */
   readonly analysis?: string | undefined;
-  /** Number for each role. Default: 3. */
+  /** Number per role; default 3. */
   readonly count?: number | undefined;
-  /** Weight of diversity against score. Default: 1. */
+  /** Weight of diversity against score; default 1. */
   readonly balance?: number | undefined;
   /**
    * Roles to choose for: `task`, a language (its experts), a reference's role. Default: all, each separately.
@@ -48,8 +48,8 @@ export interface SelectParameters extends SelectionWishes {
 }
 
 /**
- * Chooses checkpoints that balance score and diversity, as `selectCheckpoints`, from files. Task experts and
- * the experts of each language are chosen separately.
+ * Chooses checkpoints that balance score and diversity, like `selectCheckpoints`, from files. Task experts
+ * and the experts of each language are chosen separately.
  *
  * @throws LayerloomError SELECTION_INVALID, with the name of an invalid file
  */
@@ -92,13 +92,12 @@ export const selectFromFiles = async (
 /** Options of `selectFromFiles` that do not change its choice. */
 export type SelectOptions = Pick<AnalyzeOptions, 'threads' | 'signal' | 'onProgress'>;
 
-/** The choice; if made from an experiment, also its models' paths. */
+/** The choice; from an experiment, also its models' paths. */
 export interface SelectedExperts extends SelectionByRole {
-  /** For each task, the problems that the choice depends on; absent if scores come from a CSV file. */
+  /** The problems, by task, that the choice depends on; absent for a CSV file. */
   readonly measured?: Readonly<Record<string, ChosenBy>>;
-  /** Warnings about the choice. */
   readonly warnings: readonly string[];
-  /** Input for `experiment init`; absent for scores of a CSV file, and without a base. */
+  /** Input for `experiment init`; absent for a CSV file, and without a base. */
   readonly models?: {
     readonly base: string;
     readonly tasks: Readonly<Record<string, string>>;
@@ -275,8 +274,8 @@ const numberOf = (text: string | undefined, file: string, name: string | undefin
 };
 
 /**
- * Returns the scored and analysed references of an experiment by role, each language's experts separately, in
- * the tasks that all candidates of a role have.
+ * Returns an experiment's scored and analysed references by role, each language's experts separately, on the
+ * tasks that all candidates of a role have.
  */
 const poolsOf = async (
   directory: string,

@@ -4,7 +4,7 @@ import { emptyTable } from '../core/base/errors/lookup.js';
 import { readJsonFile } from '../core/models/checkpoint/files/json-file.js';
 import { trainingStatusOf } from '../study/training/status.js';
 
-/** The models of a study, as `experimentPreset` takes them. Paths are absolute. */
+/** A study's models, for `experimentPreset`. Paths are absolute. */
 export interface StudyModels {
   readonly base: string;
   readonly tasks: Readonly<Record<string, string>>;
@@ -13,18 +13,18 @@ export interface StudyModels {
   readonly references: Readonly<
     Record<string, { readonly model: string; readonly role: string; readonly languages?: readonly string[] }>
   >;
-  /** Tasks whose scores chose the experts, each with the rows; absent without a choice. */
+  /** Tasks and rows whose scores chose the experts; absent without a choice. */
   readonly selectedBy?: Readonly<Record<string, string>>;
   /** Omitted models, and why. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Returns the base of trainings and every usable checkpoint: one that is complete, fits the base, and comes
- * from a run that did not diverge. Models of joint and math-only SFT become references.
+ * Returns the trainings' base and every usable checkpoint: complete, fitting the base, and from a run that
+ * did not diverge. Models of joint and math-only SFT become references.
  *
- * @param directories as written by `trainInit`
- * @throws LayerloomError TRAINING_INVALID; TRAINING_INCOMPLETE if no checkpoint can be used
+ * @param directories of `trainInit`
+ * @throws LayerloomError TRAINING_INVALID; TRAINING_INCOMPLETE if no checkpoint is usable
  */
 export const trainedModels = async (directories: readonly string[]): Promise<StudyModels> => {
   const { base, runs } = await trainingStatusOf(directories);
@@ -77,7 +77,7 @@ const selectionFile = () => {
 };
 
 /**
- * Returns the base and the experts of a file that `select` wrote.
+ * Returns the base and experts in a file of `select`.
  *
  * @throws LayerloomError SELECTION_INVALID
  */

@@ -14,17 +14,17 @@ import { absoluteModel } from '../study/experiment/file/blocks/models.js';
 import { isExpertName } from '../study/experiment/file/blocks/names.js';
 import { swapCommand } from '../study/pages/analysis/proposed-swaps.js';
 
-/** The models of `suggest`, and what is measured. */
+/** Models of `suggest` and how they are measured. */
 export interface SuggestParameters {
   /** The model that both experts were fine-tuned from. */
   base: string;
   /** The task expert: a path, `org/name`, or `NAME=PATH`. */
   task: string;
-  /** The language expert, in the same forms. */
+  /** The language expert, in the same form. */
   language: string;
-  /** Number of merges that you can score, for `experiment`. Default: 9, as many as the paper's 3 × 3 numbers. */
+  /** Number of merges that you can score, for `experiment`; default 9, like the paper's 3 × 3 numbers. */
   budget?: number | undefined;
-  /** Stack of layers, if the model has several, as for `analyze`. Default: the only stack. */
+  /** Stack of layers, if there are several, as for `analyze`. */
   stack?: string | undefined;
   /** A directory with `config.json` and tokenizer, or that file, for models that have none. */
   config?: string | undefined;
@@ -32,7 +32,7 @@ export interface SuggestParameters {
   allowNonFinite?: boolean | undefined;
 }
 
-/** An expert as `suggest` measured it. */
+/** An expert as measured by `suggest`. */
 export interface SuggestedExpert {
   readonly name: string;
   readonly meanMav: number;
@@ -42,7 +42,9 @@ export interface SuggestedExpert {
 export interface Suggestion extends SuggestedLayers, Readonly<Record<Side, SuggestedExpert>> {
   readonly layers: number;
   readonly command: string;
-  /** The swaps. With a budget of 3 or more, also a soup to compare with; `runExperiment` takes it. */
+  /**
+   * The swaps as an experiment for `runExperiment`; with a budget of 3 or more, also a soup to compare with.
+   */
   readonly experiment: ExperimentInput;
   readonly bytesRead: number;
   readonly seconds: number;
@@ -50,13 +52,14 @@ export interface Suggestion extends SuggestedLayers, Readonly<Record<Side, Sugge
 }
 
 /**
- * Suggests how many bottom and top layers to swap, by where two experts changed their base (as `analyze`
- * measures it), and which swaps to score. If the measurements say nothing, `undecided` has the reasons, and
- * the numbers are the paper's default. A heuristic of ours: the paper chooses layers by scores.
+ * Suggests how many bottom and top layers to swap, and which swaps to score, from where two experts changed
+ * their base (as measured by `analyze`). If the measurements say nothing, `undecided` has the reasons, and
+ * the numbers are the paper's default. The heuristic is ours; the paper chooses layers by scores.
  *
- * @example const { bottom, top, reasons } = await suggest({ base: './llama', task: './math-1', language: './swh-1' })
+ * @example const { bottom, top, reasons } = await suggest({ base: './llama', task: './math-1', language:
+ * './swh-1' })
  * @throws LayerloomError INVALID_PARAMETER, NON_FINITE, INTERRUPTED, the codes of a checkpoint and of an
- *   incompatibility
+ * incompatibility
  */
 export const suggest = async (
   { base, task, language, budget = 9, stack, config, allowNonFinite }: SuggestParameters,

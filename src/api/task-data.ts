@@ -8,16 +8,16 @@ import { localTaskOf } from '../study/evaluation/data/local/local-data.js';
 
 /** A directory's data for one task. */
 export interface TaskData {
-  /** The benchmark's title: `BELEBELE`. */
+  /** The benchmark's title, such as `BELEBELE`. */
   readonly benchmark: string;
-  /** The language, as experiments name it: `swahili`. */
+  /** The language's name in experiments, such as `swahili`. */
   readonly language: string;
-  /** The harness's name of the task. */
+  /** The harness's task name. */
   readonly task: string;
   /** `missing`: a file is absent; `invalid`: a file has wrong content. */
   readonly state: 'there' | 'missing' | 'invalid';
   readonly problems: number;
-  /** Why the task cannot take its data from the directory. */
+  /** Why the task cannot use the directory. */
   readonly reason?: string;
 }
 
@@ -25,13 +25,13 @@ export interface TaskData {
 export interface TaskDataReport {
   readonly directory: string;
   readonly tasks: readonly TaskData[];
-  /** Benchmarks without any data in the directory, with the files and rows they would need. */
+  /** Benchmarks without any data in the directory, and the files and rows that they need. */
   readonly absent: readonly { readonly benchmark: string; readonly files: string; readonly rows: string }[];
 }
 
 /**
- * Checks a directory of local data as an evaluation reads it: every file of every benchmark and language, row
- * by row.
+ * Checks a directory of local data as evaluations read it: every file of every benchmark and language, row by
+ * row.
  *
  * @throws LayerloomError DATA_MISSING if it is not a directory; faults inside are in the report
  */

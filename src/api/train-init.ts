@@ -27,34 +27,32 @@ export interface TrainInitOptions {
   readonly out: string;
 }
 
-/** The directory of a run or a sweep, with the settled values of its runs. */
+/** The directory of a run or a sweep, with the runs' settings. */
 export interface TrainingFiles {
-  /** Absolute path of the directory. */
   readonly out: string;
   readonly files: readonly string[];
   /**
-   * Commands in order with their purposes, for the run's directory; for a sweep, for the working directory.
+   * Commands in order, with purposes; to be run in the run's directory, for a sweep in the working directory.
    */
   readonly commands: readonly Instruction[];
   /** Advice for after training, with the command that merges the expert; the other expert is in capitals. */
   readonly next: Sequel;
   readonly run: TrainingRun;
-  /** All runs. If there are several, each has a folder with its name. */
+  /** All runs; several ones have a folder each. */
   readonly runs: readonly TrainingRun[];
-  /** Disk, memory and hours; absent unless the base can be read on this machine. */
+  /** Disk, memory and hours; absent if the base cannot be read on this machine. */
   readonly estimate?: TrainingEstimate;
-  /** Why there is no estimate. */
   readonly notEstimated?: string;
 }
 
 /**
- * Writes the files for training one expert of the paper, or a baseline: the configuration of a trainer with
- * the row of Table 4, the mix of Table 3's data, a program that prepares it, and the commands to type. Values
- * that the paper does not state are marked `ours`.
+ * Writes the files for training one of the paper's experts, or a baseline: a trainer's configuration with
+ * Table 4's row, the mix of Table 3's data, a program that prepares it, and the commands to type. Values that
+ * the paper does not state are marked `ours`.
  *
  * @throws LayerloomError INVALID_PARAMETER, USAGE; READ_FAILED, DATA_INVALID for files of data;
- *   PARTITION_INVALID for a partition of another base, PARTITION_UNSUPPORTED for one that the trainer cannot
- *   freeze; OUTPUT_INVALID if the directory is not empty; WRITE_FAILED
+ * PARTITION_INVALID for a partition of another base, PARTITION_UNSUPPORTED for one that the trainer cannot
+ * freeze; OUTPUT_INVALID if the directory is not empty; WRITE_FAILED
  */
 export const trainInit = async (
   parameters: TrainingParameters,
@@ -62,7 +60,7 @@ export const trainInit = async (
 ): Promise<TrainingFiles> => {
   requireOut(options);
   const { base } = parameters;
-  // The trainer runs in the new directory, so relative paths must become absolute.
+  // The trainer runs in the new directory, so relative paths become absolute.
   const isHere = base !== undefined && (await existsIn('.', base));
   const model = isHere ? resolve(base) : base;
   const partition =

@@ -4,7 +4,7 @@ import { type TrainingStatus as Found, trainingStatusOf } from '../study/trainin
 
 /** The runs of trainings, and the next command. */
 export interface TrainingStatus extends Found {
-  /** The command that makes an experiment for scoring the usable checkpoints; absent without any. */
+  /** The command for an experiment that scores the usable checkpoints, if there are any. */
   readonly next?: string;
 }
 
@@ -12,7 +12,7 @@ export interface TrainingStatus extends Found {
  * Returns the state of all runs of trainings, and which checkpoints can be used: complete ones that fit the
  * base and come from a run whose loss fell.
  *
- * @param directories as written by `trainInit`
+ * @param directories of `trainInit`
  * @throws LayerloomError TRAINING_INVALID
  */
 export const trainingStatus = async (directories: readonly string[]): Promise<TrainingStatus> => {

@@ -40,47 +40,48 @@ import { recipeOf } from './recipe-of.js';
 
 export interface VerifyOutputOptions extends RunControls {
   /**
-   * Compute the output again from its inputs, by its recipe, and compare. Default: false, only
-   * `layerloom.json` is used.
+   * Recompute the output from its inputs, by its recipe, and compare. Default false: only `layerloom.json` is
+   * used.
    */
   againstInputs?: boolean | undefined;
   /**
-   * The share of tiles to compute again, above 0 and at most 1. With `against`, that share of each tensor's
-   * tiles, and of a hub model only their byte ranges are fetched. Default: 1.
+   * Share of tiles to recompute, above 0 and at most 1; default 1. With `against`, that share of each
+   * tensor's tiles; of hub models, only their byte ranges are fetched.
    */
   sample?: number | undefined;
-  /** A whole number that selects the tiles of a sample. Default: random, and in the result. */
+  /** A whole number that selects a sample's tiles; default: random, and in the result. */
   seed?: number | undefined;
-  /** With `against` and `sample`: called with what is to be read, before weights are read or fetched. */
+  /** Called with `against` and `sample`, with the planned reads, before weights are read or fetched. */
   onSample?: ((sample: ProofSample) => void) | undefined;
   /**
-   * Ask transformers, or PEFT for an adapter, whether the output loads, without reading weights. Default:
+   * Ask transformers, or PEFT for an adapter, whether the output loads, without reading weights; default
    * false.
    */
   loads?: boolean | undefined;
   /**
-   * A public key in PEM: its owner must have signed the folder (`model.sig`). A folder that no merge wrote is
-   * checked by this alone.
+   * A public key in PEM, whose owner must have signed the folder (`model.sig`). For a folder not written by a
+   * merge, this is the only check.
    */
   key?: string | undefined;
   /**
-   * An identity, such as an e-mail address or a workflow's URL: it must have signed the folder (`model.sig`)
-   * through Sigstore. Compared character by character. Needs `issuer`, and the package sigstore.
+   * An identity, such as an e-mail address or a workflow's URL, that must have signed the folder
+   * (`model.sig`) through Sigstore. Compared character by character. Needs `issuer`, and the package
+   * sigstore.
    */
   identity?: string | undefined;
   /** URL of the identity's issuer (OIDC). */
   issuer?: string | undefined;
   /**
-   * Compare the output's tensors with the result of this: a recipe's file in either dialect, a model card, a
-   * folder with one of them or with `mergekit_config.yml`, a `layerloom.json`, `BASE+ADAPTER`, or a model. Any
+   * Compare the output's tensors with this one's result: a recipe's file in either dialect, a model card, a
+   * folder with either or with `mergekit_config.yml`, a `layerloom.json`, `BASE+ADAPTER`, or a model. Any
    * program may have written the output.
    */
   against?: string | undefined;
-  /** The Python for `loads`: a path, or a name on the PATH. Default: the harness's, else `python3`. */
+  /** The Python for `loads`: a path, or a name on the PATH; default: the harness's, else `python3`. */
   python?: string | undefined;
 }
 
-/** With `against`, returns a proof by tensors; else a verification of files. */
+/** With `against`, returns a proof by tensors; otherwise a verification of files. */
 interface Verify {
   (out: string, options: VerifyOutputOptions & { readonly against: string }): Promise<MergeProof>;
   (
@@ -91,17 +92,17 @@ interface Verify {
 }
 
 /**
- * Verifies an output: that it can be opened, and that its files match its `layerloom.json`. With
- * `againstInputs`, also that its weights and side files are what the recipe makes from the inputs. The inputs
- * are found as for a merge by `layerloom.json` or, without it, by the model card. Changes nothing.
+ * Verifies that an output can be opened, and that its files match its `layerloom.json`. With `againstInputs`,
+ * also verifies that its weights and side files are the recipe's result. Inputs are found through
+ * `layerloom.json` or, without it, through the model card. Changes nothing.
  *
- * With `against`, compares the tensors of anybody's merge with what a recipe gives, and names the kind of
- * each difference.
+ * With `against`, compares the tensors of anybody's merge with a recipe's result, and names the kind of each
+ * difference.
  *
  * @example const { intact } = await verify('./merged', { againstInputs: true, sample: 0.05 })
- * @param out a directory that a merge wrote, or `org/name[@revision]` of the hub cache
- * @throws LayerloomError OUTPUT_UNRECORDED, INVALID_PARAMETER, SIGSTORE_UNAVAILABLE, READ_FAILED, WRITE_FAILED,
- *   INTERRUPTED; with `againstInputs` the codes of `planMerge`
+ * @param out a merge's directory, or `org/name[@revision]` of the hub cache
+ * @throws LayerloomError OUTPUT_UNRECORDED, INVALID_PARAMETER, SIGSTORE_UNAVAILABLE, READ_FAILED,
+ * WRITE_FAILED, INTERRUPTED; with `againstInputs` the codes of `planMerge`
  */
 export const verify = (async (out: string, { against, onSample, ...options }: VerifyOutputOptions = {}) => {
   if (against === undefined) return await verifyOutput(out, options);
@@ -115,7 +116,7 @@ export const verify = (async (out: string, { against, onSample, ...options }: Ve
   return await verifyAgainst(out, against, { ...controls, draw, onSample });
 }) as Verify;
 
-/** Compares an output with what a recipe gives, tensor by tensor; see `verify`. */
+/** Compares an output with a recipe's result, tensor by tensor; see `verify`. */
 const verifyAgainst = async (
   out: string,
   against: string,
@@ -226,7 +227,7 @@ const proverOf = async (
   return identityProver(identity, issuer);
 };
 
-/** An adapter is loaded with its base, if the base is on this machine. */
+/** Loads an adapter with its base, if that is on this machine. */
 const loadingOf = async (
   path: string,
   options: { readonly python?: string | undefined; readonly signal?: AbortSignal | undefined },
@@ -272,8 +273,8 @@ const recordWarnings = (record: WrittenRecord | undefined): string[] => [
 ];
 
 /**
- * Plans the merge of a record again. Changed inputs are only a warning, because verification finds their
- * effect. So is an edited record that is no longer a recipe, because it counts as damage already.
+ * Plans a record's merge again. Changed inputs are only a warning, because verification finds their effect.
+ * So is an edited record that is no longer a recipe, because it already counts as damage.
  */
 const planAgain = async (
   recipe: string,
@@ -294,7 +295,7 @@ const planAgain = async (
   }
 };
 
-/** Merges entries by file: a difference overrides equality. An unchanged card does not count as edited. */
+/** Merges entries by file; a difference overrides equality. An unchanged card does not count as edited. */
 const together = (...lists: readonly (readonly VerifiedFile[])[]): VerifiedFile[] => {
   const files = new Map<string, VerifiedFile>();
   for (const one of lists.flat()) {

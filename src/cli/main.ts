@@ -5,11 +5,11 @@ import { type Wait, waits } from '../core/models/sources/hub/requests/session/wa
 import { note } from './print.js';
 import { reportError, runCommandLine } from './run-command-line.js';
 
-/** The exit code of a program that SIGPIPE ended, as shells report it. Node ignores SIGPIPE. */
+/** Exit code of a program ended by SIGPIPE, as shells report it. Node ignores SIGPIPE. */
 const readerGone = 141;
 
-// A closed pipe (`| head`) neither stops work nor is reported; only the exit code shows it. Any other failed
-// write is an error, although the merge itself may be complete.
+// A closed pipe (`| head`) does not stop work and is not reported; only the exit code shows it. Any other
+// failed write is an error, even if the merge is complete.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') {
@@ -26,20 +26,20 @@ for (const stream of [process.stdout, process.stderr])
 
 const args = process.argv.slice(2);
 
-// Printed with --quiet too, so that a waiting command is never silent.
+// Also with --quiet, so that a waiting command is never silent.
 waits.subscribe((message) => {
   const { seconds, reason } = message as Wait;
   note(`waiting ${seconds} s: ${reason}`);
 });
 
-// The bundle is CommonJS, which has no top-level await. Node exits if nothing can continue a command, for
-// example after a forgotten promise. This is a failure.
+// The bundle is CommonJS, without top-level await. Node exits if nothing can continue a command, for example
+// after a forgotten promise; this is a failure.
 const endedUnsettled = (): void => {
   process.exitCode = reportError(new Error('the command ended before its work was done'), args);
 };
 process.once('exit', endedUnsettled);
 
-/** Milliseconds by which leftover work of libraries may delay the exit. */
+/** Milliseconds by which libraries' leftover work may delay the exit. */
 const graceMs = 2000;
 
 /** Answers calls from other languages. Loaded on demand. */

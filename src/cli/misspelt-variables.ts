@@ -15,7 +15,7 @@ const meantBy = (name: string): string | undefined => {
   return nearest(rest, own) ?? own.find((one) => rest.startsWith(`${one}_`));
 };
 
-/** Returns warnings of variables with nearly our names, which would be ignored in silence. */
+/** Returns warnings of variables named almost like ours, which would be silently ignored. */
 export const misspeltVariables = (env: NodeJS.ProcessEnv): string[] =>
   Object.keys(env).flatMap((name) => {
     if (!/^LAYER/i.test(name) || (name.startsWith(prefix) && own.includes(name.slice(prefix.length))))

@@ -43,8 +43,8 @@ export const otherCommands: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Returns what to use in place of a word that is no command; undefined if nothing is known. Reads the methods'
- * names from the schema, because importing the methods takes longer.
+ * Returns what to use instead of a word that is not a command, if known. Reads methods' names from the
+ * schema, because importing the methods takes longer.
  */
 export const inPlaceOf = (word: string): string | undefined => {
   const methods = ['dare', ...methodsInSchema()].map(plainWord);

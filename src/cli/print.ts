@@ -9,7 +9,6 @@ import { paintedBar } from './text/painted-bar.js';
 export interface Printer {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Default: a bar on stderr. */
   readonly progress?: (progress: Progress) => void;
 }
 
@@ -24,7 +23,10 @@ export const printTo = (other: Printer): void => {
 
 export const progressReceiver = (): Printer['progress'] => printer.progress;
 
-/** Escapes control characters, except in our own coloured bars. Everything but data goes to stderr. */
+/**
+ * Prints a line to stderr, where everything but data goes. Escapes control characters, except in our own
+ * coloured bars.
+ */
 export const printLine = (text: string): void => {
   const fitted = text.split('\n').map(fit).join('\n');
   const parts = hasColours() ? fitted.split(paintedBar) : [fitted];
@@ -32,11 +34,11 @@ export const printLine = (text: string): void => {
   printText(parts.map((part, index) => (index % 2 === 0 ? visible(part) : part)).join(''));
 };
 
-/** Between words; indents the rest. */
+/** Breaks lines between words and indents the rest. */
 const fit = (line: string): string => {
   const width = columns() ?? Number.POSITIVE_INFINITY;
   if (stripVTControlCharacters(line).length <= width) return line;
-  // Commands and paths stay whole, because people copy them.
+  // Commands and paths stay whole, for copying.
   if (line.startsWith('/') || [...madeCommands.keys()].some((made) => line.includes(made))) return line;
   const own = line.search(/\S/);
   const [first = '', ...others] = wrap(line.trimStart(), Math.max(width - own - 2, 20));
@@ -46,14 +48,14 @@ const fit = (line: string): string => {
   ].join('\n');
 };
 
-/** Unescaped: the reader may save the text as a file. */
+/** Not escaped: the reader may save the text as a file. */
 export const printText = (text: string): void => {
   printer.out(`${text}\n`);
 };
 
 let printed: 'nothing' | 'document' | 'events' = 'nothing';
 
-/** The form of JSON on stdout so far: a document, or a line for each event. */
+/** How JSON was printed on stdout so far: as a document, or a line per event. */
 export const printedJson = (): typeof printed => printed;
 
 export const forgetPrinted = (): void => {
@@ -89,9 +91,9 @@ export const hasColours = (): boolean =>
 
 export const stdoutColours = () => colours.createColors(hasColours());
 
-/** Returns the terminal's width; undefined if stdout is no terminal. */
+/** Returns the terminal's width; undefined if stdout is not a terminal. */
 export const columns = (): number | undefined =>
   process.stdout.isTTY ? process.stdout.columns || undefined : undefined;
 
-/** Less in a narrow terminal. */
+/** Returns at most 80, or the width of a narrower terminal. */
 export const textWidth = (): number => Math.min(columns() ?? 80, 80);

@@ -31,7 +31,7 @@ import type { CheckpointSummary } from './text/models/inspect.js';
 import type { AdapterSummary } from './text/models/inspect-adapter.js';
 
 // Output of commands with `--json`: the document, or the last line after events. scripts/python-results.mjs
-// makes the types of the Python package from these.
+// makes the Python package's types from these.
 
 /** A tensor of a printed plan, without the formula, which is internal and may change between versions. */
 export interface PrintedTensor extends Omit<PlannedTensor, 'expression'> {
@@ -55,14 +55,13 @@ export interface InspectedCheckpoint extends CheckpointSummary {
   readonly adapter?: AdapterSummary;
 }
 
-/** The experiment, in the form for `run_experiment` of Python. */
+/** Has the experiment in the form for Python's `run_experiment`. */
 export interface PrintedSuggestion extends Omit<Suggestion, 'experiment'> {
   readonly experiment: Readonly<Record<string, unknown>>;
   /** With `--out`: the command that runs the experiment. */
   readonly next?: string;
 }
 
-/** The content of `partition.json`. */
 export interface PrintedPartition extends Partition {
   readonly layerloom: string;
 }
@@ -98,16 +97,15 @@ export interface PlannedBatch {
   /** Weights of hub models to download. */
   readonly download: PlannedDownload;
   readonly disk: DiskNeed;
-  /** Cost of scoring merges in place, without writing them. */
   readonly inPlace: CostInPlace;
   readonly time: {
-    /** Estimate at the rate of an earlier run in the same directory or store; null without one. */
+    /** Estimate at the rate of an earlier run in the directory or store; null without such a run. */
     readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
     readonly scoring: ScoringTime | null;
   };
-  /** The order in which merges are finished. */
+  /** Merges in the order in which they finish. */
   readonly stages: readonly { readonly merges: readonly string[]; readonly bytesToWrite: number }[];
-  /** The value for `expect` in runs of the same version on the same experiment. */
+  /** Value for `expect` in runs of the same version and experiment. */
   readonly stamp: string;
   readonly tasks: {
     /** Tasks that only the missing harness would know. */
@@ -133,7 +131,7 @@ export interface ScoreTables {
 
 export interface WrittenTables {
   readonly out: string;
-  /** Table names, with the base if there are several: `llama/table-1`. */
+  /** Names of tables, with the base if there are several: `llama/table-1`. */
   readonly tables: readonly string[];
 }
 
@@ -142,7 +140,7 @@ interface OfMerge {
   readonly plain: MergeResult;
 }
 
-/** For each command, its output with the first given one of these options; `plain` is that without any. */
+/** Output of each command with the first given one of these options; `plain` without any. */
 export interface Printed {
   readonly swap: OfMerge;
   readonly soup: OfMerge;

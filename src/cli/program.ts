@@ -44,7 +44,7 @@ import type { CommandDeclaration } from './framework/command.js';
 import { addExamples, commandGroups, ExampleCommand, helpLayout, optionGroups } from './framework/help.js';
 import { hasColours } from './print.js';
 
-/** By name. A command's module runs only if the command is added. */
+/** Commands by name. A command's module runs only if the command is added. */
 const commands: Readonly<Record<string, () => CommandDeclaration>> = {
   swap: () => swap,
   soup: () => soup,

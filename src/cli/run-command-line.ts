@@ -18,8 +18,8 @@ import { beforeDashes, commandOf, unknownHelpOf, usageErrorOf, wrongDashIn } fro
 const isQuiet = (args: readonly string[]): boolean => args.includes('-q') || args.includes('--quiet');
 
 /**
- * Warnings that may explain the error come first. With --json also prints an object on stdout, with -v the
- * stack. Returns the exit code.
+ * Prints warnings that may explain the error, then the error; with --json also an object on stdout, with -v
+ * the stack. Returns the exit code.
  */
 export const reportError = (
   error: unknown,
@@ -38,7 +38,7 @@ export const reportError = (
 };
 
 const messageOf = (error: unknown): string => {
-  // The message of a SyntaxError quotes the text, so only its reason is printed.
+  // A SyntaxError's message quotes the text, so only its reason is printed.
   if (error instanceof SyntaxError) return reasonOf(error);
   return error instanceof Error ? error.message : String(error);
 };
@@ -53,7 +53,7 @@ export interface ReportedError {
   readonly warnings: readonly string[];
 }
 
-/** Describes an error to Python, with Python's parameter names instead of options. */
+/** Describes an error to Python, with parameter names instead of options. */
 export const describeError = (error: unknown, args: readonly string[], program: Command): ReportedError => {
   const known = asLayerloomError(error, args, program, pythonName);
   const { message, ...described } = known?.toJSON() ?? internal(error);
@@ -73,7 +73,7 @@ const inPython = (text: string, { options }: Command): string =>
 
 const eventCommands = ['batch', 'evaluate', 'search'];
 
-/** Prints an error as JSON, unless stdout already has a document, which states the failure itself. */
+/** Prints an error as JSON, unless stdout already has a document, which states the failure. */
 const printError = (value: object, [command = '']: readonly string[]): void => {
   if (printedJson() === 'document') return;
   if (printedJson() === 'events' || eventCommands.includes(command)) printJsonLine(value);
@@ -94,7 +94,7 @@ const asLayerloomError = (
   return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
 };
 
-/** Returns the option that sets a parameter; undefined for a parameter from a file. */
+/** Returns the option that sets a parameter; undefined if the parameter is from a file. */
 const optionOf = (
   { code, details, context }: LayerloomError,
   args: readonly string[],
@@ -134,14 +134,14 @@ const describeInstallation = () => {
 const asksForShortHelp = (args: readonly string[]): boolean =>
   beforeDashes(args).includes('-h') && !args.includes('--help') && !args.includes('--json');
 
-/** The words for which help is asked: `swap` in `swap --help`, `help swap` and `-h swap`. */
+/** Returns the words for which help is requested: `swap` in `swap --help`, `help swap` and `-h swap`. */
 const helpedIn = (args: readonly string[]): readonly string[] | undefined => {
   const words = args.filter((word) => !word.startsWith('-'));
   if (args[0] === 'help') return words.slice(1);
   return beforeDashes(args).some((word) => word === '-h' || word === '--help') ? words : undefined;
 };
 
-/** Reads words like other programs: a lone `-v` prints the version, and `swap help` is `help swap`. */
+/** Reads words as other programs do: `-v` alone prints the version, and `swap help` is `help swap`. */
 const readAsElsewhere = (given: readonly string[], program: Command): readonly string[] => {
   if (given.join() === '-v') return ['--version'];
   const { command, path } = commandOf(program, given);
@@ -153,21 +153,21 @@ const readAsElsewhere = (given: readonly string[], program: Command): readonly s
 
 const built = new Map<string | undefined, Command>();
 
-/** Built once in a process; commander resets its state before each parse. */
+/** Built once per process; commander resets its state before each parse. */
 const builtProgram = (only?: string): Command => {
   const program = built.get(only) ?? buildProgram(only);
   built.set(only, program);
   return program;
 };
 
-/** Has one command, unless help, errors or completion may name others. */
+/** Has a single command, unless help, errors or completion may name others. */
 const programFor = ([name = '', ...rest]: readonly string[]): Command =>
   builtProgram(isCommand(name) && name !== 'completion' && helpedIn(rest) === undefined ? name : undefined);
 
 /**
  * A process can run only one command line at a time.
  *
- * @param given the words after `layerloom`
+ * @param given words after `layerloom`
  * @param report receives the error that ended the command, and returns the exit code
  * @param reader who reads the messages
  * @returns the exit code
@@ -205,7 +205,7 @@ export const runCommandLine = async (
       process.stderr.write(`${process.stderr.isTTY ? text : stripVTControlCharacters(text)}\n`);
       return exitCodes.usage;
     }
-    // A new one: messages parse again, and former values stay.
+    // A new one, because messages parse again, and former values stay.
     return report(error, args, buildProgram());
   } finally {
     spellAsBefore();

@@ -51,7 +51,7 @@ type ScratchRequest = Extract<Request, { scratch: number }>;
 
 let answers = 1;
 
-/** Writes an answer, and blocks. Errors are ignored: if the caller is gone, the input ends too. */
+/** Writes an answer, blocking. Ignores errors: if the caller is gone, the input ends too. */
 const answer = (line: object): void => {
   let rest: Uint8Array = Buffer.from(`${JSON.stringify(line)}\n`);
   try {
@@ -153,7 +153,7 @@ const run = async ({ call, words, directory, environment }: Call): Promise<void>
   else answer({ call, result: last ?? printed });
 };
 
-/** @param descriptor of answers, in digits; default: stdout */
+/** @param descriptor for answers, in digits; default: stdout */
 export const serve = async (descriptor = '1'): Promise<number> => {
   answers = Number(descriptor);
   const waiting: Call[] = [];
@@ -166,9 +166,9 @@ export const serve = async (descriptor = '1'): Promise<number> => {
   const stop = (call: number | undefined): void => {
     if (call === undefined || call !== running) return;
     if (process.listenerCount('SIGINT') > 0) process.emit('SIGINT', 'SIGINT');
-    // If the caller is gone, unstoppable work is abandoned.
+    // If the caller is gone, work that cannot stop is abandoned.
     else if (ended) abandon();
-    // The command has not registered its handler yet, so this is tried again.
+    // The command has not registered its handler yet; tries again.
     else setTimeout(stop, progressMs, call);
   };
 

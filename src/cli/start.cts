@@ -1,6 +1,6 @@
-// Loads the bundle, which is the command line and the library, so that plugins share the library's modules.
-// The compiled code is cached in the user's cache, because Node 20 has no compile cache: compiling takes a
-// third of the time of a short command.
+// Loads the bundle, which is both command line and library, so that plugins share the library's modules.
+// Caches compiled code in the user's cache: Node 20 has no compile cache, and compiling takes a third of a
+// short command's time.
 
 const {
   constants,
@@ -25,11 +25,14 @@ const { runInThisContext, Script } = require('node:vm') as typeof import('node:v
 const { foreignBelow } =
   require('../core/base/files/own-directory.js') as typeof import('../core/base/files/own-directory.js');
 
-/** The bundle of scripts/bundle-program.mjs. The first line is a hash of the others; they are a function. */
+/** The bundle of scripts/bundle-program.mjs. The first line is a hash of the rest, which is a function. */
 const file = join(__dirname, 'layerloom.cjs');
 const source = readFileSync(file, 'latin1');
 
-/** Returns the folder of compiled code; undefined without a cache folder, or if Node's compile cache is disabled. */
+/**
+ * Returns the folder of compiled code; undefined without a cache folder, or if Node's compile cache is
+ * disabled.
+ */
 const folder = (): string | undefined => {
   const { XDG_CACHE_HOME: cache = '', HOME: home = '', NODE_DISABLE_COMPILE_CACHE: off = '' } = process.env;
   const parent = isAbsolute(cache) ? cache : isAbsolute(home) ? join(home, '.cache') : undefined;
@@ -37,7 +40,7 @@ const folder = (): string | undefined => {
 };
 
 const kept = folder();
-// Compiled code contains its source's path for stack traces, so each installation has its own; so has each
+// Compiled code contains its source's path for stack traces, so each installation has its own, as has each
 // set of V8 flags.
 const program = createHash('sha256')
   .update(source.slice(0, source.indexOf('\n')))
@@ -49,10 +52,10 @@ const name = `${program}-${process.version}-${process.arch}`;
 const hashBytes = 32;
 const hashOf = (code: Buffer): Buffer => createHash('sha256').update(code).digest();
 
-/** Most bytes of compiled code: several times the usual size. */
+/** Most bytes of compiled code, several times the usual size. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** True if only this user can put files, or a link, in the folder's place. */
+/** True if only this user can replace the folder or files in it. */
 const isOwn = (code: string): boolean => foreignBelow(dirname(code), code) === undefined;
 
 /**
@@ -76,7 +79,7 @@ const readCompiled = (path: string): Buffer | undefined => {
       closeSync(fd);
     }
   } catch {
-    // If the file is absent or unreadable, the program is compiled from its source.
+    // If absent or unreadable, compiles from source.
     return undefined;
   }
 };
@@ -85,7 +88,7 @@ const oldMs = 30 * 24 * 3600 * 1000;
 
 const codeName = /^[0-9a-f]{32}-v\d+\.\d+\.\d+[\w.-]*$/;
 
-/** Removes code of other installations after a month; an installation in use writes it again. */
+/** Removes other installations' code after a month; an installation in use rewrites it. */
 const removeOld = (from: string): void => {
   for (const each of readdirSync(from)) {
     if (!codeName.test(each)) continue;
@@ -102,7 +105,7 @@ const writeCompiled = (path: string, script: import('node:vm').Script, into: str
     // Node's recursive mkdir never returns if the parent accepts no directories, such as /proc.
     for (const each of [dirname(dirname(into)), dirname(into), into])
       if (!existsSync(each)) {
-        // Under sudo the home belongs to another user, who could not replace a folder of ours.
+        // Under sudo the home belongs to another user, who could not replace our folder.
         if (statSync(dirname(each)).uid !== process.getuid?.()) return;
         mkdirSync(each, { mode: 0o700 });
       }
@@ -116,7 +119,7 @@ const writeCompiled = (path: string, script: import('node:vm').Script, into: str
     try {
       if (isOwn(into)) rmSync(partial, { force: true });
     } catch {
-      // Then nothing was written either.
+      // Nothing was written then.
     }
   }
 };
@@ -126,7 +129,7 @@ interface Bundle {
   readonly library: () => object;
 }
 
-/** Returns the use in the name of compiled code: a command, its dry run, or help. */
+/** Returns the use that names compiled code: a command, its dry run, or help. */
 const useOf = (args: readonly string[]): string => {
   const [command = ''] = args;
   if (args.includes('--help') || args.includes('-h') || !/^[a-z][a-z-]{0,20}$/.test(command)) return 'help';
@@ -134,11 +137,11 @@ const useOf = (args: readonly string[]): string => {
 };
 
 /**
- * @param use names the compiled code, which contains only the functions that ran: a merge, help, and programs
- *   that import the library need different ones
+ * @param use names the compiled code, which has only the functions that ran: a merge, help, and importing
+ * programs need different ones
  */
 const load = (use: string): Bundle => {
-  // Test runners give each file its own realm, and the bundle's errors need to belong to it.
+  // Test runners give each file its own realm, which the bundle's errors must belong to.
   if (runInThisContext('Error') !== Error) return require('./layerloom.cjs') as Bundle;
   const path = kept === undefined ? undefined : join(kept, `${name}-${use}`);
   const cachedData = path === undefined ? undefined : readCompiled(path);
@@ -153,7 +156,7 @@ const load = (use: string): Bundle => {
     kept !== undefined &&
     (cachedData === undefined || script.cachedDataRejected === true)
   )
-    // At exit the functions that were called are compiled too. A failed command may have called few.
+    // At exit, all functions called so far are compiled. A failed command may have called few.
     process.once('exit', (code) => {
       if (code === 0) writeCompiled(path, script, kept);
     });

@@ -7,7 +7,7 @@ import { argumentTerm, firstClause, wholeName } from './framework/help.js';
 import { spellingsOf, whyRefused } from './options/spellings.js';
 import { inPlaceOf, otherCommands, plainWord } from './other-commands.js';
 
-/** Codes of commander for missing or surplus words, often caused by a misspelt option. */
+/** Commander's codes for missing or surplus words, often caused by a misspelt option. */
 const aboutWords = [
   'commander.unknownOption',
   'commander.missingMandatoryOptionValue',
@@ -17,7 +17,7 @@ const aboutWords = [
 
 const usageError = (reason: string): LayerloomError => new LayerloomError('USAGE', { reason });
 
-/** Also returns the words that name the command. */
+/** Returns the command, and the words that name it. */
 export const commandOf = (
   program: Command,
   args: readonly string[],
@@ -35,7 +35,6 @@ export const commandOf = (
 
 const seeHelp = (command: Command): string => `see \`${wholeName(command)} --help\``;
 
-/** `did you mean --out? Or see …` */
 const advice = (meant: readonly string[], command: Command): string =>
   meant.length === 0
     ? seeHelp(command)
@@ -44,7 +43,10 @@ const advice = (meant: readonly string[], command: Command): string =>
 const listed = (words: readonly string[], last: string): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
 
-/** Candidates that begin like the word, up to the end of the shorter one, with at least `shortest` letters. */
+/**
+ * Returns candidates that begin like the word, up to the end of the shorter one, with at least `shortest`
+ * letters.
+ */
 const completions = (word: string, candidates: readonly string[], shortest: number): string[] => {
   if (word.length < shortest) return [];
   const completed = candidates.filter((one) => one.startsWith(word));
@@ -52,7 +54,7 @@ const completions = (word: string, candidates: readonly string[], shortest: numb
   return candidates.filter((one) => one.length >= shortest && word.startsWith(one));
 };
 
-/** Returns an option of another name, a near one, or those that begin with it. */
+/** Returns an option with another name, a similar one, or those that begin with the word. */
 const meantOptions = (flag: string, known: readonly string[]): readonly string[] => {
   const shown = new Map(known.flatMap((long) => spellingsOf(long).map((spelling) => [spelling, long])));
   const found = shown.has(flag) ? flag : flag.startsWith('--') ? nearest(flag, shown.keys()) : undefined;
@@ -132,8 +134,8 @@ const plainFlag = (flag: string): string =>
     .replaceAll('_', '-')}`;
 
 /**
- * Returns the error of `-out DIR`, which would be read as `-o ut`, and of `–out`, whose dash comes from a
- * word processor.
+ * Returns the error for `-out DIR`, which would be read as `-o ut`, and for `–out`, whose dash is from a word
+ * processor.
  */
 export const wrongDashIn = (args: readonly string[], program: Command): LayerloomError | undefined => {
   const { command, path } = commandOf(program, args);
@@ -148,11 +150,11 @@ export const wrongDashIn = (args: readonly string[], program: Command): Layerloo
   return given === undefined ? undefined : unknownOption(given, command, program);
 };
 
-/** The words before `--`; later words are no options. */
+/** Returns the words before `--`; later ones are not options. */
 export const beforeDashes = (args: readonly string[]): readonly string[] =>
   args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
 
-/** Names of subcommands, for users who omit the first word: `experiment init` for `init`. */
+/** Names subcommands, for users who omit the first word: `experiment init` for `init`. */
 const subcommandsNamed = (program: Command, word: string): string[] =>
   program.commands.flatMap((one) =>
     one.commands.filter((each) => each.name() === word).map((each) => `${one.name()} ${each.name()}`),
@@ -171,7 +173,7 @@ const meantCommands = (word: string, path: readonly string[], program: Command):
   if (path.length > 0) return [];
   const below = subcommandsNamed(program, word);
   if (below.length > 0) return below;
-  // A file or a directory without a command before it.
+  // A file or directory without a command before it.
   if (/\.(ya?ml|json|md)$/i.test(word)) return [`merge ${shellPath(word)}`];
   return word.includes('/') ? [`inspect ${shellPath(word)}`] : [];
 };
@@ -185,7 +187,7 @@ const unknownCommand = (word: string, path: readonly string[], program: Command)
   );
 };
 
-/** Returns an error for the help of an unknown command; commander would print the help of all commands. */
+/** Returns an error for help on an unknown command; commander would print help on all commands. */
 export const unknownHelpOf = (names: readonly string[], program: Command): LayerloomError | undefined => {
   const { command, path } = commandOf(program, names);
   const unknown = names[path.length];
@@ -193,10 +195,9 @@ export const unknownHelpOf = (names: readonly string[], program: Command): Layer
   return unknownCommand(unknown, path, program);
 };
 
-/** `--task <model>` */
 const withValue = ({ flags }: Option): string => flags.replace(/^-\w, /, '');
 
-/** Finds an option in the place of another's value. `--directive --time=1` is meant so. */
+/** Finds an option in place of another's value; `--directive --time=1` is intended. */
 export const swallowedIn = (command: Command): LayerloomError | undefined => {
   const longs = longsOf(command);
   for (const option of command.options) {
@@ -258,7 +259,7 @@ const misfit = (command: Command, operands: readonly string[]): LayerloomError =
   return usageError(`${parts}; ${advice(out === undefined ? [] : [`-o ${shellPath(out)}`], command)}`);
 };
 
-/** An unknown option is reported before a missing one, with the options or commands that it may mean. */
+/** Reports an unknown option before a missing one, with options or commands that it may mean. */
 export const usageErrorOf = (
   { code, message }: CommanderError,
   args: readonly string[],

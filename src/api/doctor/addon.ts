@@ -20,16 +20,16 @@ export interface AddonFacts {
 export interface PlatformFacts {
   readonly platform: string;
   readonly arch: string;
-  /** `glibc 2.36`, `musl 1.2.5`; undefined except on Linux. */
+  /** `glibc 2.36`, `musl 1.2.5`; Linux only. */
   readonly libc: string | undefined;
-  /** True for an x64 Node that runs translated on Apple silicon. */
+  /** True for an x64 Node translated on Apple silicon. */
   readonly rosetta: boolean;
 }
 
 /**
- * Returns `shipped` if the checksums of the package list this file with the SHA-256 of `content`.
+ * Returns `shipped` if the package's checksums list this file with `content`'s SHA-256.
  *
- * @param sums content of SHA256SUMS; undefined if the package has none
+ * @param sums content of SHA256SUMS, if the package has it
  */
 export const originOf = (content: Buffer, target: string, sums: string | undefined): 'shipped' | 'built' => {
   const hash = createHash('sha256').update(content).digest('hex');
@@ -80,7 +80,7 @@ export const platformFinding = ({ platform, arch, libc, rosetta }: PlatformFacts
 
 const origins = { shipped: 'shipped', built: 'a local build', given: 'named by LAYERLOOM_ADDON' } as const;
 
-/** @param facts facts of the addon, or the error of loading it, whose message has the remedy */
+/** @param facts of the addon, or the error of loading it, whose message has the remedy */
 export const addonFindings = (facts: AddonFacts | LayerloomError): Finding[] => {
   if (facts instanceof LayerloomError) return [problem('addon', facts.message)];
   const { file, origin, instructionSet, instructionSets: available } = facts;

@@ -9,10 +9,10 @@ import { type Finding, ok, problem, warning } from './finding.js';
 
 export interface DirectoryFacts {
   readonly path: string;
-  /** The file system's type in the list of mounts: `ext4`, `apfs`, `nfs4`; undefined if it is not listed. */
+  /** The file system's type in the list of mounts, such as `ext4`, `apfs`, `nfs4`, if listed. */
   readonly type: string | undefined;
   readonly free: number;
-  /** The reason why nothing can be written, if so. */
+  /** Why nothing can be written. */
   readonly refusal: string | undefined;
   readonly links: readonly Exclude<Link, 'copy'>[];
 }
@@ -22,11 +22,11 @@ interface Mount {
   readonly type: string;
 }
 
-/** Unescapes spaces and tabs in paths of the kernel's lists: `\040`. */
+/** Unescapes spaces and tabs in the kernel's lists of paths: `\040`. */
 const unescaped = (path: string): string =>
   path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
-/** Linux: `/proc/self/mountinfo`; macOS: `mount`. */
+/** Parses Linux's `/proc/self/mountinfo` or the output of macOS's `mount`. */
 export const parseMounts = (text: string): Mount[] =>
   text.split('\n').flatMap((line) => {
     const linux = /^\S+ \S+ \S+ \S+ (?<point>\S+) .*? - (?<type>\S+) /.exec(line)?.groups;
@@ -35,7 +35,7 @@ export const parseMounts = (text: string): Mount[] =>
     return point === undefined || type === undefined ? [] : [{ point: unescaped(point), type }];
   });
 
-/** Returns the file system type of a real path: that of the longest mount point above it. */
+/** Returns a real path's file system type: that of the longest mount point above it. */
 export const fileSystemType = (path: string, mounts: readonly Mount[]): string | undefined => {
   const above = mounts.filter(({ point }) => point === '/' || path === point || path.startsWith(point + sep));
   return above.reduce<Mount | undefined>(

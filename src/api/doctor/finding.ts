@@ -6,7 +6,7 @@ export interface Finding {
   readonly subject: string;
   readonly mark: Mark;
   readonly text: string;
-  /** The remedy; undefined if nothing is needed. */
+  /** The remedy, if one is needed. */
   readonly remedy?: string | undefined;
 }
 

@@ -12,16 +12,16 @@ export interface HubCacheFacts {
   readonly path: string;
   /** Number of models; undefined if the directory does not exist. */
   readonly models: number | undefined;
-  /** The reason why it cannot be read, if it may exist. */
+  /** Why it cannot be read, if it may exist. */
   readonly unread?: string;
 }
 
-/** lm_eval, as `layerloom evaluate` finds it. */
+/** lm_eval as found by `layerloom evaluate`. */
 export interface HarnessFacts {
   readonly command: string;
-  /** Path of the command, found through the PATH or the Python that has the module. */
+  /** Path of the command, or of the Python that has the module, on the PATH. */
   readonly file: string | undefined;
-  /** Version; undefined if the command is not a Python script, or if its environment does not state the version. */
+  /** Version; undefined if the command is not a Python script or its environment does not state a version. */
   readonly version: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export const examineHubCache = (env: NodeJS.ProcessEnv = process.env): HubCacheF
   try {
     return { path, models: readdirSync(path).filter((name) => name.startsWith('models--')).length };
   } catch (error) {
-    // Nothing was downloaded yet; merging needs no cache.
+    // Nothing downloaded yet; merging needs no cache.
     return { path, models: undefined, ...(isMissing(error) ? {} : { unread: reasonOf(error) }) };
   }
 };
@@ -46,8 +46,7 @@ const startOf = (file: string): string => {
 };
 
 /**
- * Returns the interpreter of a script that pip installed: on line 1, or behind `exec` on line 2 if the path
- * is long.
+ * Returns the interpreter of a script installed by pip: on line 1, or for long paths after `exec` on line 2.
  */
 export const pythonOf = (script: string): string | undefined =>
   /^(?:#!\s*|#!\/bin\/sh\n'''exec' "?)(?<python>[^\s"]*python[^\s"]*)/.exec(script)?.groups?.['python'];
@@ -57,7 +56,7 @@ const versionOf = (file: string): string | undefined => {
   const python = /(^|\/)python[\d.]*$/.test(file) ? file : pythonOf(startOf(file));
   if (python === undefined) return undefined;
   try {
-    // Importing `lm_eval` itself would import torch first, which takes ten seconds.
+    // Importing `lm_eval` would first import torch, which takes ten seconds.
     const program = "import importlib.metadata as m; print(m.version('lm_eval'))";
     return execFileSync(python, ['-c', program], {
       encoding: 'utf8',

@@ -76,7 +76,7 @@ export const soup = command({
   run: async (given) => {
     await (await import('../work/merging/merge.js')).methodCommand('soup', given);
     const { models, schedule, as, rank, quiet } = given;
-    // A single adapter gets another form.
+    // A single adapter is converted to another form.
     if (models.length === 1 && [schedule, as, rank].every((one) => one === undefined) && !quiet)
       warn(`${models[0]} is the only model, and so its own average`);
   },

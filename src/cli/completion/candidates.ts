@@ -2,7 +2,7 @@ import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import type { ArgumentDescription, CommandDescription, OptionDescription } from '../framework/describe.js';
 import { pathKinds } from '../framework/option.js';
 
-/** Values that a shell offers for an argument: words, names of files or directories, or nothing. */
+/** Candidates for an argument: words, names of files or directories, or nothing. */
 export type Candidates =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'files' | 'directories' | 'nothing' };

@@ -11,9 +11,9 @@ import { DeclaredOption, isPlace, type OptionDeclaration, otherSpellings } from 
 export interface ArgumentDeclaration<Value = unknown> {
   readonly flags: string;
   readonly words: string;
-  /** Values that the called function accepts, for help and completion. */
+  /** Accepted values, for help and completion; the called function checks them. */
   readonly choices: readonly string[];
-  /** The argument's type, for the compiler alone. */
+  /** The argument's type, for the compiler only. */
   readonly given?: { readonly value: Value };
 }
 
@@ -60,7 +60,7 @@ interface Headline {
 
 interface CommandFacts<A extends Arguments, O extends Options> extends Headline {
   readonly arguments?: A;
-  /** Options in the order of help, before the common ones. */
+  /** Options in the order of help; common ones follow. */
   readonly options?: O;
   readonly notes?: (command: Command) => string;
   /** Imports the command's work on demand, so that help and other commands start fast. */
@@ -85,8 +85,8 @@ const textsIn = (value: unknown): string[] => {
 };
 
 /**
- * Refuses paths in which the shell left `~` or `$HOME` unexpanded, and empty paths of unset variables, which
- * would mean the working directory.
+ * Refuses paths in which the shell left `~` or `$HOME`, and empty paths from unset variables, which would
+ * mean the working directory.
  */
 const checkPlaces = (name: string, flags: string, value: unknown): void => {
   for (const text of textsIn(value)) {
@@ -106,7 +106,8 @@ const checkPlaces = (name: string, flags: string, value: unknown): void => {
 };
 
 /**
- * Help, completion, the reference and the mapping to parameters follow from the declarations of its options.
+ * Declares a command. Help, completion, the reference and the mapping to parameters follow from its options'
+ * declarations.
  */
 export const command = <
   const A extends Arguments = Record<never, never>,
@@ -139,7 +140,7 @@ export const command = <
       for (const [index, [key, { flags }]] of declared.entries()) checkPlaces(key, flags, words[index]);
       for (const one of options)
         checkPlaces(one.long ?? one.key, one.flags, command.getOptionValue(one.attributeName()));
-      // Commander parsed the values by the declarations that define the type.
+      // Commander parsed the values by the declarations that define this type.
       const values = Object.fromEntries([...texts, ...given]) as Given<A, O>;
       await orNoDirectories(() => facts.run(values, programOf(command)));
     });

@@ -4,7 +4,6 @@ import { ExampleCommand } from './help.js';
 import { defaultOf, isRepeatable, requirementOf } from './option.js';
 
 export interface ArgumentDescription {
-  /** The placeholder in help: `model`, `dir`, `n`. */
   readonly name: string;
   readonly description: string;
   readonly required: boolean;
@@ -13,35 +12,32 @@ export interface ArgumentDescription {
 }
 
 export interface OptionDescription {
-  /** `-o, --out <dir>` */
   readonly flags: string;
-  /** `--out` */
   readonly long: string;
-  /** `-o` */
   readonly short?: string;
   readonly description: string;
-  /** The value that the option takes; absent for flags. */
+  /** The option's value; absent for flags. */
   readonly value?: ArgumentDescription;
-  /** `required`, or `required unless …`; absent for an optional option. */
+  /** `required`, or `required unless …`; absent if optional. */
   readonly requirement?: string;
   readonly default?: string;
   readonly repeatable: boolean;
 }
 
 export interface OptionGroup {
-  /** The heading in help, without its colon: `Options`, `Output`. */
+  /** Heading in help, without colon: `Options`, `Output`. */
   readonly title: string;
   readonly options: readonly OptionDescription[];
 }
 
-/** A command as plain data, for references and shell completion. */
+/** A command as data, for references and shell completion. */
 export interface CommandDescription {
-  /** The words after `layerloom`: `['experiment', 'init']`; empty for the program. */
+  /** Words after `layerloom`: `['experiment', 'init']`; empty for the program. */
   readonly path: readonly string[];
   readonly description: string;
-  /** The usage line, such as `layerloom swap --task <model> --lang <model> [options]`. */
+  /** Usage, such as `layerloom swap --task <model> --lang <model> [options]`. */
   readonly usage: string;
-  /** The heading in `layerloom --help`, without its colon; absent for the program and for subcommands. */
+  /** Heading in `layerloom --help`, without colon; absent for the program and subcommands. */
   readonly group?: string;
   readonly arguments: readonly ArgumentDescription[];
   readonly optionGroups: readonly OptionGroup[];

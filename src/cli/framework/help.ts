@@ -62,7 +62,7 @@ const wrapCommand = (line: string): string => {
   const lines = [first];
   for (const part of others) {
     const joined = `${lines.at(-1)} ${part}`;
-    // Four columns of indentation, and two for the backslash at the end.
+    // Four columns of indentation, and two for the backslash.
     if (joined.length <= helpColumns() - 6) lines[lines.length - 1] = joined;
     else lines.push(`  ${part}`);
   }
@@ -71,7 +71,6 @@ const wrapCommand = (line: string): string => {
 
 export const printsByDefault = 'print';
 
-/** `layerloom experiment init` */
 export const wholeName = (command: Command): string =>
   command.parent === null ? command.name() : `${wholeName(command.parent)} ${command.name()}`;
 
@@ -88,10 +87,10 @@ const notesOf = (option: Option): string => {
 
 const widestTerm = 26;
 
-/** Least width of a description beside its term; a narrower one stands below. */
+/** Least width of a description beside its term; a narrower one goes below. */
 const narrowestText = 34;
 
-/** Layout of help: at the terminal's width, or at 80 columns. */
+/** Layout of help: the terminal's width, or 80 columns. */
 export const helpLayout: HelpConfiguration = {
   minWidthToWrap: 20,
   prepareContext(this: Help) {
@@ -131,7 +130,7 @@ export const helpLayout: HelpConfiguration = {
   },
 };
 
-/** Options that `-h` shows: the required ones, then the command's own, in declared order. */
+/** Most options that `-h` shows: required ones, then the command's own in declared order. */
 const mostShown = 8;
 
 const shownFirst = (command: Command): readonly Option[] => {
@@ -147,7 +146,7 @@ const shownFirst = (command: Command): readonly Option[] => {
 
 export const firstClause = (text: string): string => text.replace(/(?: \([^()]*)?[;:] .*$/s, '');
 
-/** Writes the usage, the options used most, and one example. */
+/** Writes the usage, the most used options, and an example. */
 export const shortHelp = (command: Command): string => {
   const help = command.createHelp();
   help.prepareContext({});

@@ -5,27 +5,26 @@ import { LayerloomError } from '../../core/base/errors/errors.js';
 import { alsoAccepted } from '../options/spellings.js';
 
 export interface OptionFacts {
-  /** `previous` is the value of a repeated option so far. */
+  /** Parses text; `previous` is a repeated option's value so far. */
   readonly parse?: (text: string, previous: never) => unknown;
-  /** The default in words. The called function applies it. */
+  /** The default in words; the called function applies it. */
   readonly default?: string;
-  /** Accepted values. The called function refuses others, with the parameter's name. */
+  /** Accepted values. The called function refuses others, naming the parameter. */
   readonly choices?: readonly string[];
   /** True if always required; a text names the exception, which the command checks. */
   readonly required?: true | string;
-  /** The heading in help. Default: the command's own options. */
+  /** Heading in help; default: the command's own options. */
   readonly group?: string;
-  /** True if the option may be repeated. The value is then a list. */
+  /** The option may be repeated; its value is a list. */
   readonly repeatable?: true;
 }
 
-/** The command stores the value under the parameter's name. */
+/** An option, whose value is stored under the parameter's name. */
 export interface OptionDeclaration<Value = unknown, Always extends boolean = boolean> {
-  /** `-o, --out <dir>` */
   readonly flags: string;
   readonly words: string;
   readonly facts: OptionFacts;
-  /** Types for the compiler alone; absent at run time. */
+  /** Types for the compiler only; absent at run time. */
   readonly given?: { readonly value: Value; readonly always: Always };
 }
 
@@ -44,8 +43,8 @@ type ValueOf<Flags extends string, Facts extends OptionFacts> = Facts extends {
         : boolean;
 
 /**
- * Flags determine the type: a boolean without a value, a text for `<x>`, a list for `<x...>`, one of the
- * choices, or the parser's result.
+ * Declares an option, whose flags determine the type: boolean without a value, text for `<x>`, list for
+ * `<x...>`, one of the choices, or the parser's result.
  */
 export const option = <const Flags extends string, const Facts extends OptionFacts = Record<never, never>>(
   flags: Flags,
@@ -57,7 +56,7 @@ export const option = <const Flags extends string, const Facts extends OptionFac
   facts: facts ?? {},
 });
 
-/** `model` for `--task <model>` and for `<model...>`; empty for flags. */
+/** Returns `model` for `--task <model>` and `<model...>`; empty for flags. */
 const placeholderOf = (flags: string): string => /[<[]([^\]>.]+)/.exec(flags)?.[1] ?? '';
 
 /** Placeholders of paths; a model may be a directory or a file. */
@@ -81,7 +80,7 @@ export const pathKinds: Readonly<Record<string, 'files' | 'directories'>> = {
   recipe: 'files',
 };
 
-/** The value is a path or a model. */
+/** True if the value is a path or a model. */
 export const isPlace = (flags: string): boolean => Object.hasOwn(pathKinds, placeholderOf(flags));
 
 /** Refuses a second path or model, which would silently replace the first. */
@@ -104,20 +103,20 @@ export class DeclaredOption extends Option {
     this.key = key;
     this.facts = facts;
     const { parse, choices, required, group } = facts;
-    // The default is only in words: a value set by commander would override a file's or a function's default.
+    // In words only: a value set by commander would override a file's or function's default.
     if (facts.default !== undefined) this.default(undefined, facts.default);
     if (parse !== undefined) this.argParser<unknown>(parse as (text: string, previous: unknown) => unknown);
     if (facts.repeatable) this.argParser((text: string, texts: readonly string[] = []) => [...texts, text]);
     const isOne = !facts.repeatable && !flags.includes('...');
     if (isOne && parse === undefined && isPlace(flags)) this.argParser(once(this.long ?? flags));
-    // `Option.choices` would refuse other values itself, without the parameter's name.
+    // `Option.choices` would itself refuse other values, without naming the parameter.
     if (choices !== undefined) this.argChoices = [...choices];
     if (required === true) this.makeOptionMandatory();
     if (group !== undefined) this.helpGroup(group);
   }
 }
 
-/** Another spelling of an option: hidden, and stored as the option's value. */
+/** Another spelling of an option, hidden, stored as the option's value. */
 class OtherSpelling extends DeclaredOption {
   readonly #stored: string;
 

@@ -7,7 +7,7 @@ import {
   paperBenchmarks,
 } from '../../study/evaluation/data/benchmarks.js';
 
-/** Benchmarks separated by commas, each once. @throws INVALID_PARAMETER */
+/** Parses benchmarks separated by commas, keeping each once. @throws INVALID_PARAMETER */
 export const toBenchmarks = (text: string): BenchmarkName[] => [
   ...new Set(
     text.split(',').flatMap((name) => {

@@ -4,7 +4,7 @@ import { toNumber } from './parse.js';
 
 const { output, running } = optionGroups;
 
-/** The forms of a model on the command line, in words for help. */
+/** Forms of a model on the command line, for help. */
 export const modelWords = 'a directory, a file of weights or org/name in the hub cache';
 
 export const threads = option('-j, --threads <n>', 'worker threads', {

@@ -69,7 +69,6 @@ export const saveOptions = {
 interface MergeOptionFacts {
   /** Options that may replace `--out`, in words. */
   readonly outRequired?: string;
-  /** The default of `--link`. */
   readonly link?: string;
 }
 

@@ -3,7 +3,8 @@ import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { nearest } from '../../core/base/nearest.js';
 
 /**
- * Parses a number. Returns other text unchanged, for the called function to refuse with the parameter's name.
+ * Parses a number. Returns other text unchanged, so that the called function refuses it and names the
+ * parameter.
  */
 export const toNumber = (text: string): number => {
   const value = Number(text);
@@ -11,8 +12,8 @@ export const toNumber = (text: string): number => {
 };
 
 /**
- * Adds `NAME=VALUE` to the previous ones. A value that is not a number stays a text, for the called function
- * to refuse.
+ * Adds `NAME=VALUE` to the previous ones. A value that is not a number stays text, for the called function to
+ * refuse.
  */
 export const toNamed = (
   text: string,
@@ -22,7 +23,7 @@ export const toNamed = (
   return { ...previous, [at < 0 ? text : text.slice(0, at)]: toNumber(at < 0 ? '' : text.slice(at + 1)) };
 };
 
-/** Adds `KEY=V,V` to the previous ones; values that are not numbers stay texts. */
+/** Adds `KEY=V,V` to the previous ones; values that are not numbers stay text. */
 export const toValues = (
   text: string,
   previous: Readonly<Record<string, readonly (number | string)[]>> = {},
@@ -37,7 +38,9 @@ export const toValues = (
   return { ...previous, [key]: toNumbers(text.slice(at + 1)) };
 };
 
-/** Parses `KEY=VALUE,KEY=VALUE` like the harness's model arguments: numbers, true and false, else texts. */
+/**
+ * Parses `KEY=VALUE,KEY=VALUE` like the harness's model arguments: numbers, true and false, otherwise text.
+ */
 export const toArguments = (text: string): Record<string, number | string | boolean> =>
   Object.fromEntries(
     text.split(',').map((part) => {
@@ -48,7 +51,7 @@ export const toArguments = (text: string): Record<string, number | string | bool
     }),
   );
 
-/** Splits words at commas, and keeps each once. */
+/** Splits words at commas, keeping each once. */
 export const toWords = (text: string): string[] => [
   ...new Set(
     text
@@ -63,7 +66,7 @@ const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
 export const toWeights = (text: string): number[] | 'magnitude' =>
   text === 'magnitude' ? text : toNumbers(text);
 
-/** Returns a parser that refuses any other value before work begins. */
+/** Returns a parser that refuses other values before work begins. */
 export const toOneOf =
   <const Choice extends string>(parameter: string, choices: readonly Choice[]) =>
   (text: string): Choice => {
@@ -78,7 +81,7 @@ export const toOneOf =
     });
   };
 
-/** `2/8` is the third of eight. @throws INVALID_PARAMETER */
+/** Parses `2/8`, the third of eight. @throws INVALID_PARAMETER */
 export const toPart = (parameter: string, text: string): { index: number; count: number } => {
   const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
   const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];
@@ -86,7 +89,7 @@ export const toPart = (parameter: string, text: string): { index: number; count:
   return { index, count };
 };
 
-/** Refuses a few bytes, whose unit was left out. @throws INVALID_PARAMETER */
+/** Refuses sizes of a few bytes, whose unit was forgotten. @throws INVALID_PARAMETER */
 export const toShardSize = (text: string): string => {
   if (/^\d{1,3}$/.test(text.trim()))
     throw invalidParameter('maxShardSize', text, 'a size with its unit, such as 5GB or 500MB');

@@ -2,13 +2,12 @@ import { type Argument, madeCommands } from '../../core/base/errors/command-line
 import { type OptionSpelling, spellBy } from '../../core/base/errors/option-name.js';
 
 interface OtherSpellings {
-  /** Spellings that are accepted and not shown. */
   readonly also?: readonly string[];
-  /** Spellings that are refused with a hint. */
+  /** Spellings refused with a hint. */
   readonly meant?: readonly string[];
 }
 
-/** Spellings by the one that help, completion, docs and Python show. */
+/** Other spellings, by the one in help, completion, docs and Python. */
 export const spellings: Readonly<Record<string, OtherSpellings>> = {
   '--task': { meant: ['--task-model', '--task-expert'] },
   '--lang': { also: ['--language'], meant: ['--language-model', '--language-expert', '--target-language'] },
@@ -60,7 +59,7 @@ interface Refusal {
   readonly commands?: readonly string[];
 }
 
-/** Options of other programs without a counterpart. The first entry that fits is taken. */
+/** Options of other programs without a counterpart; the first matching entry applies. */
 const refusals: readonly Refusal[] = [
   {
     reason: 'one merge is made at a time, by --threads threads',
@@ -210,18 +209,18 @@ export const spellingsOf = (shown: string): readonly string[] => [
   ...(othersOf(shown).meant ?? []),
 ];
 
-/** `--lang` for `--language`. */
+/** Returns `--lang` for `--language`. */
 export const shownSpelling = (long: string): string =>
   Object.keys(spellings).find((shown) => alsoAccepted(shown).includes(long)) ?? long;
 
-/** The option of a parameter: `--dry-run` for `dryRun`, `--lang` for `language`. */
+/** Returns a parameter's option: `--dry-run` for `dryRun`, `--lang` for `language`. */
 export const longOf = (parameter: string): string =>
   shownSpelling(`--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
 
-/** Keywords of Python, which cannot name a parameter and get an underscore. */
+/** Python keywords, which get an underscore as parameters. */
 const pythonWords = new Set(['as', 'from', 'import']);
 
-/** `dry_run` for `--dry-run`. */
+/** Returns `dry_run` for `--dry-run`. */
 export const pythonName = (long: string): string => {
   const name = long.replace(/^--/, '').replaceAll('-', '_');
   return pythonWords.has(name) ? `${name}_` : name;
@@ -250,7 +249,7 @@ const pythonValue = (word: string | Argument): string =>
     ? word
     : JSON.stringify(typeof word === 'string' ? word : word.argument);
 
-/** `layerloom.relayout("./a", out="DIR")` */
+/** Returns `layerloom.relayout("./a", out="DIR")`. */
 const pythonCall = ([command, ...words]: readonly (string | Argument)[], text: string): string => {
   const name = typeof command === 'string' ? pythonFunctions[command] : undefined;
   if (name === undefined) return `python -m ${text}`;

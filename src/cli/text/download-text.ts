@@ -2,14 +2,13 @@ import { groupBy } from '../../core/base/errors/lookup.js';
 import { formatBytes } from '../../core/base/format.js';
 import type { PlannedDownload } from '../../core/plan/plan.js';
 
-/** `2 × 16.1 GB`, `16.1 GB + 8.0 GB` */
 const sizes = (models: PlannedDownload['models']): string =>
   [...groupBy(models, ({ of }) => formatBytes(of))]
     .map(([size, some]) => (some.length === 1 ? size : `${some.length} × ${size}`))
     .join(' + ');
 
 /**
- * A share of the whole models, `9.1 GB of 2 × 16.1 GB (57 %)`, and by model if there are several; empty
+ * Download as a share of the models, `9.1 GB of 2 × 16.1 GB (57 %)`, and by model if there are several; empty
  * without downloads.
  */
 export const downloadRows = (download: PlannedDownload | undefined): (readonly [string, string])[] => {
@@ -25,7 +24,7 @@ export const downloadRows = (download: PlannedDownload | undefined): (readonly [
   ];
 };
 
-/** A commit, abbreviated as by Git. `--json` has it whole. */
+/** Abbreviates a commit like Git; `--json` has all of it. */
 const shortCommit = (model: string): string => model.replace(/(@[0-9a-f]{7})[0-9a-f]{33}$/, '$1');
 
 const share = (amount: number, models: PlannedDownload['models']): string => {

@@ -13,7 +13,7 @@ const drawn = 8;
 
 const mostRuns = 10;
 
-/** Widths of bars. They are shorter in a narrow terminal, so that words fit beside them. */
+/** Width of bars, shorter in a narrow terminal, so that words fit beside them. */
 const barWidth = (): number => (textWidth() < 64 ? 8 : 24);
 
 export const drawLayers = (plan: MergePlan, colours: Colors): string =>
@@ -80,7 +80,7 @@ const drawStack = ({ origins }: LayerPicture, names: readonly string[], colours:
     .join('\n');
 };
 
-/** Labels of equal layers, last layer first. A long run has labels only at its ends. */
+/** Labels of equal layers, last layer first; a long run has labels only at its ends. */
 const labelsOf = ([first, last]: readonly [number, number]): string[] => {
   const all = Array.from({ length: last - first + 1 }, (_, index) => `layer ${last - index}`);
   return all.length <= drawn ? all : [...all.slice(0, 2), '    ⋮', ...all.slice(-2)];
@@ -95,7 +95,10 @@ const tintsOf = (names: readonly string[], colours: Colors) => {
   };
 };
 
-/** Returns a function that draws a layer in its model's shade and colour. Each mixture of models has its own shade. */
+/**
+ * Returns a function that draws a layer in its model's shade and colour. Each mixture of models has its own
+ * shade.
+ */
 const painter = (origins: readonly Origin[], names: readonly string[], colours: Colors) => {
   const tint = tintsOf(names, colours);
   const mixed = [...new Set(origins.map(({ from }) => itemAt(from, 0)))].filter(

@@ -38,7 +38,7 @@ export const describeWritten = ({
     : `${all}: ${[...parts, `${formatBytes(written)} ${took}`].join(', ')}`;
 };
 
-/** Says why no shard can be linked, and the remedy; undefined if a shard of the plan can link to an input file. */
+/** Says why no shard can be linked, and the remedy; undefined if some shard can. */
 export const whyNotLinked = ({ shards, inputs, cost }: MergePlan): string | undefined => {
   if (shards.some((shard) => verbatimPath(shard, inputs) !== undefined)) return undefined;
   const nothing = 'nothing can be linked:';

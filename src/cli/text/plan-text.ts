@@ -12,7 +12,7 @@ import { columns, textWidth } from '../print.js';
 import { downloadRows } from './download-text.js';
 import { drawLayers } from './layer-stack.js';
 
-/** Writes the memory of a plan. If memory limits the threads, also that of all wanted threads. */
+/** Writes a plan's memory; if memory limits the threads, also that of all wanted threads. */
 const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   const need = memoryOf(shards.flatMap(({ tensors }) => tensors));
   const threads = mostThreads(need, wanted);
@@ -38,7 +38,7 @@ export const describeRecipe = ({ title, recipe, form }: MergePlan): string => {
 const listed = ['weights', 'magnitude_weights', 'schedule_weights', 'layer_range', 'layers'];
 
 /**
- * A list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers with four digits, and filters, models and
+ * Formats a list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers with four digits; filters, models and
  * recipes in YAML's flow style.
  */
 const describeValue = (value: unknown, key: string): string => {

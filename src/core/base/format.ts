@@ -1,13 +1,13 @@
 const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
 
-/** Writes bytes in decimal units, as the hub does: `16.1 GB`. */
+/** Formats bytes in decimal units, like the hub: `16.1 GB`. */
 export const formatBytes = (bytes: number): string => {
   const exponent = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(bytes, 1)) / 3)));
   const value = bytes / 1000 ** exponent;
   return `${exponent === 0 ? Math.round(value) : value.toPrecision(3).includes('e') ? Math.round(value) : value.toPrecision(3)} ${units[exponent]}`;
 };
 
-/** `8.03 B`, `134.5 M`. */
+/** Formats `8.03 B`, `134.5 M`. */
 export const formatCount = (count: number): string => {
   const [value, unit] =
     count >= 1e9
@@ -20,7 +20,7 @@ export const formatCount = (count: number): string => {
   return `${unit === '' ? value : Number(value.toPrecision(4))}${unit}`;
 };
 
-/** `0.7 s`, `42 s`, `3 min 20 s`, `2 h 5 min`. */
+/** Formats `0.7 s`, `42 s`, `3 min 20 s`, `2 h 5 min`. */
 export const formatSeconds = (seconds: number): string => {
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
@@ -32,7 +32,6 @@ export const formatSeconds = (seconds: number): string => {
 export const formatRate = (bytes: number, seconds: number): string =>
   `${formatBytes(bytes / Math.max(seconds, 1e-9))}/s`;
 
-/** `12.3 %`. */
 export const formatPercent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

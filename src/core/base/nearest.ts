@@ -1,10 +1,10 @@
-/** The largest acceptable edit distance. */
+/** Largest acceptable edit distance. */
 const reach = (a: string, b: string): number => Math.min(3, Math.floor(Math.max(a.length, b.length) / 3));
 
 /** Longer words are not compared, because no key is as long. */
 const longest = 64;
 
-/** Returns the most similar candidate; undefined if none is similar enough. Ignores case, `_` and `-`. */
+/** Returns the most similar candidate, if any is similar enough. Ignores case, `_` and `-`. */
 export const nearest = (word: string, candidates: Iterable<string>): string | undefined => {
   if (word.length > longest) return undefined;
   const wanted = plain(word);

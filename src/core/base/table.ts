@@ -8,7 +8,7 @@ const borders = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
   `${side}-right`,
 ]);
 
-/** Limit on rows, because cli-table3 takes quadratic time. */
+/** Most rows; cli-table3 takes quadratic time. */
 const mostRows = 4000;
 
 const shortened = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
@@ -39,7 +39,7 @@ const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonl
 };
 
 /**
- * Columns from index `rightFrom` on are right-aligned. Above 4000 rows, shows only the first and last.
+ * Columns from `rightFrom` on are right-aligned. Above 4000 rows, shows only the first and last.
  *
  * @param width of the terminal; a wider table continues below
  */
@@ -73,7 +73,7 @@ const formatBlock = (rows: readonly (readonly string[])[], rightFrom: number): s
 /**
  * Joins neighbours with equal keys into one row, because most layers are alike.
  *
- * @param rowOf makes a row from the first and last item of a run
+ * @param rowOf makes a row from a run's first and last item
  */
 export const joinRuns = <Item>(
   items: readonly Item[],
@@ -99,7 +99,7 @@ export const countTensors = (count: number): string => `${count} ${count === 1 ?
 
 const shardName = /^(.{0,100}?)(\d{1,9})(-of-\d+\..*)$/;
 
-/** `model-00002 … 00031-of-00032.safetensors`. */
+/** Returns `model-00002 … 00031-of-00032.safetensors`. */
 const rangeOfFiles = (first: string, last: string): string => {
   const [, before, , total] = shardName.exec(first) ?? [];
   const [, , number, rest] = shardName.exec(last) ?? [];
@@ -107,7 +107,7 @@ const rangeOfFiles = (first: string, last: string): string => {
   return `${first.slice(0, -total.length)} … ${number}${rest}`;
 };
 
-/** Rows of file, tensors and size; equal neighbours share one. */
+/** Rows of file, tensors and size; equal neighbours share a row. */
 export const shardRows = (shards: readonly ShardLine[], sizeOf: (bytes: number) => string): string[][] =>
   joinRuns(
     shards,

@@ -1,15 +1,14 @@
 import { relative, resolve } from 'node:path';
 
-/** A folder for models that a caller has in memory; removed after the call. */
+/** Matches a folder for models that a caller has in memory, removed after the call. */
 const scratch = /\/\.layerloom-scratch-[0-9a-f]{32}\//;
 
-/** A temporary path becomes `./NAME`. */
+/** Replaces a temporary path by `./NAME`. */
 export const keptPath = (path: string): string => {
   const [before = '', name] = path.split(scratch, 2);
   return name === undefined ? path : `${before.slice(0, before.lastIndexOf('=') + 1)}./${name}`;
 };
 
-/** A replacer for `JSON.stringify`. */
 export const keptValue = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? keptPath(value) : value;
 

@@ -14,11 +14,11 @@ import type { Solver } from './solve.js';
 // status.
 
 interface Addon {
-  /** Instruction sets that this machine runs, the best first. */
+  /** Instruction sets of this machine, best first. */
   readonly instructionSets: readonly string[];
   /** The instruction set in use; null if LAYERLOOM_ISA names none that is available. */
   readonly instructionSet: string | null;
-  /** Runs a job on the calling thread. Stops at the next tile if the cancel flag in shared memory is set. */
+  /** Runs a job on the calling thread, up to the next tile after the cancel flag in shared memory is set. */
   run(job: Job, shared: BigInt64Array): JobStatus;
   /** @param out receives results: an array of `sizeOf` numbers for each measure */
   measure(measurement: Measurement, out: readonly Float64Array[], shared: BigInt64Array): JobStatus;
@@ -27,7 +27,7 @@ interface Addon {
   /**
    * Hashes the next part of one or two files. Absent if the processor has no SHA-256 instructions.
    *
-   * @param states each file's SHA-256 state, which is updated
+   * @param states each file's SHA-256 state, updated
    */
   hash?(ranges: readonly HashedRange[], states: Uint32Array, shared: BigInt64Array): JobStatus;
   lock(fd: number): number;
@@ -77,7 +77,7 @@ export const instructionSets = (): { readonly chosen: string; readonly available
   return { chosen: instructionSet ?? '', available };
 };
 
-/** Takes an exclusive lock, which is held until the file is closed or the process ends. */
+/** Takes an exclusive lock, held until the file is closed or the process ends. */
 export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' => {
   const { EAGAIN, EWOULDBLOCK } = constants.errno;
   const error = addon().lock(fd);

@@ -23,8 +23,8 @@ export interface BuiltAddon {
 
 /**
  * Builds the native addon from the package's sources. Needs CMake, a C++20 compiler, node-addon-api and
- * node-api-headers, but no network. After the new addon loads, an atomic rename replaces the old one; a
- * failed build changes nothing.
+ * node-api-headers, but no network. Once the new addon loads, an atomic rename replaces the old one; a failed
+ * build changes nothing.
  *
  * @throws PLATFORM_UNSUPPORTED, BUILD_FAILED, INTERRUPTED
  */
@@ -90,7 +90,7 @@ const headersIn = (): string => {
   }
 };
 
-/** Definitions for CMake, named as by cmake-js, which itself would need a network. */
+/** Definitions for CMake, named as in cmake-js, which itself would need a network. */
 const definitions = (target: string, headers: string): string[] => {
   const values = {
     CMAKE_BUILD_TYPE: 'Release',

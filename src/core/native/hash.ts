@@ -1,7 +1,7 @@
 // Parts of files to hash, decoded by native/addon/decode.cpp.
 
 /**
- * Part of a message: bytes of an open file, whose message begins at `start`; `begin - start` is a multiple of
+ * Part of a message: bytes of an open file. The message begins at `start`; `begin - start` is a multiple of
  * 64.
  */
 export interface HashedRange {
@@ -14,7 +14,7 @@ export interface HashedRange {
   readonly last: boolean;
 }
 
-/** Words of the SHA-256 state that is kept between parts. */
+/** Words of the SHA-256 state kept between parts. */
 export const stateWords = 8;
 
 export const hexOf = (state: Uint32Array): string =>

@@ -12,7 +12,7 @@ export interface Location {
 }
 
 /**
- * A stored tensor that a program reads; `Slicing` in native/jobs/sources.hpp explains `slicing`. A `rows`
+ * A stored tensor that a program reads; for `slicing`, see `Slicing` in native/jobs/sources.hpp. A `rows`
  * source cannot be an output directly; a `whole` source serves only `product`, `combineRows`, `dequantise`
  * and `unpack`.
  */
@@ -37,11 +37,10 @@ export interface WholeSlicing {
 }
 
 /**
- * A position in the order of elements by magnitude, the largest first. Among elements of this magnitude,
- * those with an index below `cutoff` are above the position if `early`; otherwise those from `cutoff` on.
+ * A position in the order of elements by magnitude, largest first. Elements of this magnitude are above the
+ * position if their index is below `cutoff` (`early`), otherwise if it is `cutoff` or more.
  */
 export interface MagnitudeBound {
-  /** The magnitude's float32 bits. */
   readonly bits: number;
   readonly cutoff: number;
   readonly early: boolean;
@@ -49,15 +48,15 @@ export interface MagnitudeBound {
 
 /** Rule of a `vote`: only changes with the sign of their sum count, or with `tie` if the sum is 0. */
 export interface Election {
-  /** True to weight changes in the sum. */
+  /** Weight changes in the sum. */
   readonly weighted: boolean;
   readonly tie: 'positive' | 'negative';
 }
 
-/** Operations of nodes; native/jobs/program.hpp has a struct of the same name for each. */
+/** Operations of nodes; each has a struct of the same name in native/jobs/program.hpp. */
 export type NodeOperation =
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
-  /** Like `linear`, with weights for each row: `weights[row · inputs + input]`. */
+  /** Like `linear`, with weights by row: `weights[row · inputs + input]`. */
   | { readonly kind: 'rowLinear'; readonly rows: Rows; readonly weights: Float64Array }
   | {
       readonly kind: 'keep';
@@ -89,15 +88,15 @@ export type NodeOperation =
   | {
       readonly kind: 'vote';
       /**
-       * A weight for each input except the first. With `each`, followed by the weights of changes that alone
+       * A weight per input except the first; with `each`, followed by the weights of changes that alone
        * count.
        */
       readonly weights: readonly number[];
       /** `each` counts all changes except 0; null counts 0 too. */
       readonly election: Election | 'each' | null;
-      /** 1, the sum of the counted weights, or the number of counted elements. */
+      /** 1, the sum of counted weights, or the number of counted elements. */
       readonly divisor: 'none' | 'weights' | 'count';
-      /** Lower limit of the divisor. With 0, a divisor of 0 becomes 1. */
+      /** Lower limit of the divisor; with 0, a divisor of 0 becomes 1. */
       readonly least: number;
       readonly scale: number;
     }
@@ -174,7 +173,7 @@ export interface Quantisation {
 
 export type QuantisingScheme = 'float8' | 'int8' | 'int4' | 'mxfp4' | 'nvfp4';
 
-/** A value of a program, rounded to `dtype`. Inputs are numbered: first sources, then earlier nodes. */
+/** A value of a program, rounded to `dtype`. Inputs are numbered: sources, then earlier nodes. */
 export type ProgramNode = NodeOperation & {
   readonly dtype: ArithmeticDtype;
   readonly inputs: readonly number[];
@@ -186,11 +185,11 @@ export interface NativeProgram {
   readonly nodes: readonly ProgramNode[];
   readonly first: number;
   readonly count: number;
-  /** The last dimension's extent. */
+  /** Extent of the last dimension. */
   readonly columns: number;
   /** Values to check for NaN and infinity. */
   readonly watched: readonly number[];
-  /** True to read nothing ahead. */
+  /** Read nothing ahead. */
   readonly scattered?: true;
 }
 
@@ -198,7 +197,7 @@ export interface NativeProgram {
 export interface ProgramOutput extends Location {
   readonly value: number;
   readonly dtype: ArithmeticDtype;
-  /** True for the scales of a `quantise`, in float32: [row of blocks][column of blocks]. */
+  /** For the scales of a `quantise`, in float32: [row of blocks][column of blocks]. */
   readonly scales?: true;
 }
 
@@ -219,12 +218,12 @@ export type Job =
       readonly first: number;
       readonly count: number;
     }
-  /** Computes outputs; common sources are read once. */
+  /** Computes outputs, reading common sources once. */
   | {
       readonly kind: 'compute';
       readonly program: NativeProgram;
       readonly outputs: readonly ProgramOutput[];
-      /** Tally in shared memory, for the program's only vote (`tally.ts`). */
+      /** Tally in shared memory for the program's only vote (`tally.ts`). */
       readonly tally?: BigInt64Array;
     };
 

@@ -7,13 +7,13 @@ export interface Window {
   readonly low: number;
   readonly last: number;
   readonly shift: number;
-  /** Magnitudes to count exactly, by block: a search may end at one of them, and ties may need breaking. */
+  /** Magnitudes to count exactly, by block: a search may end at one, and ties may need breaking. */
   readonly candidates: readonly number[];
 }
 
 export const mostCandidates = 4;
 
-/** A measure over a block (structs in native/jobs/measure.hpp); returns `sizeOf` float64 numbers. */
+/** A measure over a block (structs in native/jobs/measure.hpp), with `sizeOf` float64 results. */
 export type Measure =
   | { readonly kind: 'gram'; readonly values: readonly number[] }
   | { readonly kind: 'rowGram'; readonly values: readonly number[] }
@@ -29,7 +29,7 @@ export type Measure =
       readonly experts: readonly number[];
       readonly differences: readonly number[];
     }
-  /** Adds to shared `counts`. Returns how many magnitudes are above the window, and equal candidates. */
+  /** Adds to shared `counts`; returns how many magnitudes are above the window, and equal candidates. */
   | {
       readonly kind: 'histogram';
       readonly value: number;
@@ -70,7 +70,7 @@ export const differenceNumbers = [
 export type DifferenceNumber = (typeof differenceNumbers)[number];
 
 /**
- * Measures over one block. Measures of rows and columns can be combined; so can measures of runs
+ * Measures over a block. Measures of rows and columns can be combined, as can measures of runs
  * (native/jobs/measure.hpp).
  */
 export interface Measurement {

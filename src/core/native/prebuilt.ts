@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
 import { packageRoot } from '../base/files/shipped.js';
 
-/** Targets whose addons the package contains. `layerloom build` builds others. */
+/** Targets with addons in the package; `layerloom build` builds others. */
 export const shippedTargets = [
   'linux-x64',
   'linux-arm64',
@@ -14,7 +14,7 @@ export const shippedTargets = [
   'darwin-x64',
 ] as const;
 
-/** Oldest glibc for the shipped Linux addons: RHEL 8's, older than Debian 10's and Ubuntu 20.04's. */
+/** Oldest glibc for shipped Linux addons: RHEL 8's, older than Debian 10's and Ubuntu 20.04's. */
 export const oldestGlibc = '2.28';
 
 /** `bin/layerloom.cjs` also checks it, before importing anything. */
@@ -30,7 +30,7 @@ export const nodeProblem = (version: string): { reason: string; remedy: string }
 
 export interface Host {
   readonly platform: string;
-  /** The process's architecture, which under emulation differs from the machine's. */
+  /** The process's architecture; under emulation it differs from the machine's. */
   readonly arch: string;
   /** True under musl, which cannot load addons for glibc. */
   readonly musl: boolean;
@@ -43,7 +43,7 @@ interface DetectLibc {
   versionSync(): string | null;
 }
 
-// Loaded on demand, because only Linux and only the addon need it.
+// On demand, because only Linux and only the addon need it.
 const detectLibc = () => createRequire(import.meta.url)('detect-libc') as DetectLibc;
 
 export const currentHost = (): Host => {

@@ -8,7 +8,7 @@ export type FactorDtype = (typeof factorDtypes)[number];
 
 export const mostChosen = 4096;
 
-/** Solvers, with structs in native/jobs/solve.hpp. Each returns `sizeOfSolution` float64 numbers. */
+/** Solvers, with structs in native/jobs/solve.hpp and `sizeOfSolution` float64 results. */
 export type Solver =
   | {
       readonly kind: 'factorise';
@@ -56,11 +56,11 @@ export type Solver =
   /** Approximates rows by sums of a few rows of another matrix. */
   | {
       readonly kind: 'pursue';
-      /** The rows that sums may use, as a single source. */
+      /** Rows that sums may use, as a single source. */
       readonly atoms: NativeProgram;
-      /** The rows to approximate, as a single source of rows of equal length. */
+      /** Rows to approximate, as a single source of rows of equal length. */
       readonly targets: NativeProgram;
-      /** Limit on a sum's rows: at most the number of atoms and `mostChosen`. */
+      /** Most rows in a sum: at most the number of atoms and `mostChosen`. */
       readonly k: number;
     };
 
@@ -70,7 +70,7 @@ export const solutionNumbers = {
   factorise: ['rank', 'squares', 'error', 'nonFinite'],
   regress: ['column', 'diagonal', 'asymmetric'],
   mergeSpectra: [],
-  /** Numbers for each target. Then follow `k` indexes of atoms in the order of choice, and `k` coefficients. */
+  /** Numbers per target, followed by `k` indexes of atoms in the order chosen, and `k` coefficients. */
   pursue: ['chosen', 'squares', 'error'],
 } as const satisfies { readonly [K in Solver['kind']]: readonly string[] };
 

@@ -1,9 +1,9 @@
 // A tally's words, as in native/jobs/job.hpp: the number of tallied elements, then for each term three words
-// for its lower bound and three for its upper bound.
+// each for its lower and its upper bound.
 
 export interface Tally {
   readonly above: number;
-  /** The smallest magnitude above the bound, and the largest of the others, as float32 bits. */
+  /** Smallest magnitude above the bound, and largest of the others, as float32 bits. */
   readonly least: number;
   readonly most: number;
 }

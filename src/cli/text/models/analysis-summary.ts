@@ -107,7 +107,7 @@ const describeTopOverlaps = ({ topOverlaps, experts }: AnalysisResult): string[]
   ];
 };
 
-/** Writes proposals as a table, with warnings, and a command on each line for copying. */
+/** Writes proposals as a table, with warnings and a command per line for copying. */
 const describeProposals = ({ proposals, experts }: AnalysisResult): string[] => {
   if (proposals.length === 0) return [];
   const { layers } = itemAt(experts, 0);

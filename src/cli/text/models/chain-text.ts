@@ -4,7 +4,7 @@ import { fenced } from '../../../core/plan/card/markdown.js';
 
 export const describeChain = (chain: Chain): string => textOf(chain, true);
 
-/** Writes a chain for a model card, without reasons, which contain paths of this machine. */
+/** Writes a chain for a model card, without reasons, which contain local paths. */
 export const chainForCard = (chain: Chain): string =>
   ['', '## Made from', '', ...fenced('text', textOf(chain, false))].join('\n');
 

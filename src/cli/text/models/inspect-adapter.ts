@@ -11,7 +11,7 @@ export interface AdaptedModules {
   readonly layers: readonly number[];
   readonly rank: number;
   readonly alpha: number;
-  /** s, the factor of B · A. */
+  /** The factor s of B · A. */
   readonly scale: number;
   readonly tensors: number;
   readonly parameters: number;
@@ -19,7 +19,6 @@ export interface AdaptedModules {
 
 export interface AdapterSummary {
   readonly kind: 'adapter';
-  /** `LoRA`, `LoHa`, … */
   readonly type: string;
   readonly name: string;
   readonly path: string;
@@ -31,7 +30,7 @@ export interface AdapterSummary {
   readonly parameters: number;
   readonly bytes: number;
   readonly modules: readonly AdaptedModules[];
-  /** Parameters that change otherwise than by LoRA's factors. */
+  /** Parameters changed other than by LoRA's factors. */
   readonly changed: readonly string[];
   readonly replaced: readonly string[];
 }

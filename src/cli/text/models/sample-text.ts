@@ -1,13 +1,13 @@
 import { formatBytes } from '../../../core/base/format.js';
 import type { ProofSample } from '../../../core/measure/proof/sample/plan-sample.js';
 
-/** Three significant digits; a chance below 1 is never shown as 100 %. */
+/** Formats three significant digits; never shows a chance below 1 as 100 %. */
 export const percent = (share: number): string => {
   const shown = (100 * share).toPrecision(3);
   return share < 1 && Number(shown) >= 100 ? 'over 99.9 %' : `${Number(shown)} %`;
 };
 
-/** Describes what a sample will read. Printed before weights are read or fetched. */
+/** Describes what a sample will read, before weights are read or fetched. */
 export const describeSample = (sample: ProofSample): string => {
   const { drawn, tiles, seed, bytes, allBytes, toDownload, random, oneTile } = sample;
   const chances = random.map(({ elements, probability }) => `${elements}: ${percent(probability)}`);

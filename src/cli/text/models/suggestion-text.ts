@@ -12,7 +12,10 @@ const paragraph = (text: string): string[] => ['', ...wrap(text, textWidth())];
 
 const shares = ({ kept, dropped, halved }: SwappedChange): string[] => [kept, dropped, halved].map(percent);
 
-/** Says that the suggested swap leaves out most of the language expert's change, if the layers were decided. */
+/**
+ * Says that the suggested swap leaves out most of the language expert's change, if measurements decided the
+ * layers.
+ */
 const inTheMiddle = ({ layers, bottom, top, undecided, swaps: [swap], language }: Suggestion): string[] => {
   if (swap === undefined || undecided.length > 0) return [];
   const { kept, dropped } = swap.language;

@@ -54,7 +54,7 @@ export const describeCost = (
   ]);
 
 /**
- * From measurements on this machine, or says how to measure.
+ * Estimates times from measurements on this machine, or says how to measure.
  *
  * @param out the experiment's directory
  */
@@ -103,7 +103,6 @@ const mostNamed = 4;
 const listed = (names: readonly string[], kind: string): string =>
   names.length <= mostNamed ? names.join(', ') : `${names.length} ${kind}`;
 
-/** `swahili, bengali: default, grid` */
 const namesOf = (merges: readonly ExperimentMerge[]): string => {
   const entriesIn = (some: readonly ExperimentMerge[]) =>
     listed([...new Set(some.map(({ entryName }) => entryName))], 'entries');
@@ -123,9 +122,9 @@ const namesOf = (merges: readonly ExperimentMerge[]): string => {
 const mostListed = 20;
 
 /**
- * A long list has a line for each method and folder, with its number of merges.
+ * A long list has a line per method and folder, with the number of merges.
  *
- * @param all never shortens the list
+ * @param all never shorten the list
  */
 export const describeMerges = (merges: readonly ExperimentMerge[], all: boolean): string => {
   const pair = ({ task, languageExpert }: ExperimentMerge) =>

@@ -1,7 +1,7 @@
 import { counted, formatBytes, formatSeconds } from '../../../core/base/format.js';
 import type { TrainingEstimate } from '../../../study/training/estimate.js';
 
-/** Says the estimate with its assumptions. */
+/** States the estimate and its assumptions. */
 export const estimateText = (estimate: TrainingEstimate | string, devices: number): string => {
   if (typeof estimate === 'string') return `Disk and hours: not known: ${estimate}.`;
   const { memory, checkpoints, checkpointBytes, stateBytes, hours } = estimate;

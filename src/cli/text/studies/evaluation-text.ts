@@ -15,7 +15,7 @@ const figure = (value: number | null, error: number | null | undefined): string 
   return error === null || error === undefined ? fixed(value, 4) : `${fixed(value, 4)} ± ${fixed(error, 4)}`;
 };
 
-/** The harness names a metric's standard error `METRIC_stderr,FILTER`. */
+/** Returns the harness's name of a metric's standard error, `METRIC_stderr,FILTER`. */
 const errorName = (metric: string): string => metric.replace(',', '_stderr,');
 
 const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): string[][] =>
@@ -25,7 +25,7 @@ const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): stri
       .map(([metric, value]) => [name, task, metric, figure(value, metrics[errorName(metric)]), String(n)]),
   );
 
-/** Lists failed models with their first errors, because the tasks of a run fail together. */
+/** Lists failed models with their first errors, because a run's tasks fail together. */
 export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOutcome['failed'][number][] =>
   [...new Map([...failed].reverse().map((failure) => [failure.model, failure])).values()].reverse();
 
@@ -107,7 +107,7 @@ export const scoringTable = ({ tasks }: ScoringTime): string =>
 const formatShort = (seconds: number): string =>
   seconds < 1 ? `${Number((1000 * seconds).toPrecision(2))} ms` : formatSeconds(seconds);
 
-/** Writes the time to score in a line, or says how to measure it. */
+/** Writes the scoring time in a line, or says how to measure it. */
 export const scoringTimeLine = ({ tasks, jobs, seconds, measured }: ScoringTime, measure: string): string => {
   if (seconds !== null)
     return `time to score: ${formatSeconds(seconds)} with ${counted(jobs, 'model')} at once, by ${counted(measured, 'result')} of this directory`;

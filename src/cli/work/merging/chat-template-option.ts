@@ -10,10 +10,9 @@ import {
 const largest = 1_000_000;
 
 /**
- * A name or a template's text is unchanged; a path gives the file's content.
+ * Returns a name or a template's text unchanged, and a file's content for a path.
  *
- * @throws INVALID_PARAMETER for any other value, TEMPLATE_INVALID if the file's text has an
- * error
+ * @throws INVALID_PARAMETER for other values, TEMPLATE_INVALID if the text has an error
  */
 export const chatTemplateOption = async (value: string | undefined): Promise<string | undefined> => {
   if (value === undefined || chatTemplateOf(value) !== undefined) return value;

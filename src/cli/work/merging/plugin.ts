@@ -5,13 +5,13 @@ import { importFile } from '../../../core/base/files/import-file.js';
 import { methods } from '../../../core/methods/index.js';
 
 /**
- * Each module is imported once, and registers methods (docs/methods.md). Modules print to stderr.
+ * Imports each module once; modules register methods (docs/methods.md) and print to stderr.
  *
  * @param files paths, relative to the working directory
  * @throws USAGE if a module cannot be imported, or registers no method
  */
 export const loadPlugins = async (files: readonly string[]): Promise<void> => {
-  // Stdout has only the command's output, which other programs read.
+  // Stdout has only the command's output, for other programs.
   if (files.length > 0) globalThis.console = new Console(process.stderr);
   for (const file of new Set(files.map((given) => resolve(given)))) {
     const before = methods.size;
@@ -19,7 +19,7 @@ export const loadPlugins = async (files: readonly string[]): Promise<void> => {
       const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
       throw new LayerloomError('USAGE', { reason: `--plugin ${file}: ${reason}` }, { cause });
     });
-    // A plugin that imports another copy of the package registers its methods in that copy.
+    // A plugin that imports another copy of the package registers methods in that copy.
     if (methods.size === before)
       throw new LayerloomError('USAGE', {
         reason: `--plugin ${file}: no method was registered; import registerMethod from the layerloom that runs this command`,

@@ -8,7 +8,7 @@ import { warn } from '../../print.js';
 import { describeAnalysis } from '../../text/models/analysis-summary.js';
 import { show, watched } from '../running/show.js';
 
-/** `--threshold` is one for all experts, or `NAME=T`. The last one of each wins. */
+/** `--threshold` is one for all experts, or `NAME=T`; the last of each wins. */
 const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 'threshold' | 'thresholds'> => {
   const isOwn = (text: string) => text.includes('=');
   let own: Record<string, number> = {};

@@ -14,8 +14,8 @@ interface ChainCommandOptions extends OutputOptions, Pick<ChainOptions, 'threads
 }
 
 /**
- * A chain with an invalid statement is printed with `--json` only as `details` of the error, and never for a
- * card.
+ * With `--json`, a chain with an invalid statement is printed only as `details` of the error; it is never
+ * printed for a card.
  *
  * @throws OUTPUT_DAMAGED
  */

@@ -36,7 +36,7 @@ export const suggestCommand = async ({
   if (!json && !quiet) printNext(next);
 };
 
-/** Writes YAML, with collections spelt as JSON. Relative paths begin in the file's folder. */
+/** Writes YAML with collections as JSON. Relative paths start in the file's folder. */
 const writeExperiment = async ({ experiment }: Suggestion, out: string): Promise<void> => {
   const folder = dirname(resolve(out));
   const moved = async (models: Readonly<Record<string, string>> = {}) =>

@@ -49,7 +49,7 @@ export const verifyCommand = async (options: VerifyCommandOptions): Promise<void
   });
 };
 
-/** Like `diff --exit-code`: prints the result, and the process ends with 1 if the output is another. */
+/** Like `diff --exit-code`, prints the result and exits with 1 if the output differs. */
 const proveCommand = async (
   out: string,
   options: OutputOptions,

@@ -19,7 +19,7 @@ const work: Readonly<Record<Progress['phase'], string>> = {
 
 const units: Partial<Record<Progress['phase'], string>> = { checksums: 'files', quantisation: 'tensors' };
 
-/** The remaining time is shown after this many seconds and this share of the work. */
+/** Seconds, and share of the work, after which the remaining time is shown. */
 const [settledSeconds, settledShare] = [3, 0.01];
 
 const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
@@ -47,14 +47,14 @@ const formatLine = (share: number, text: string, columns: number): string => {
   return `${'█'.repeat(full)}${'░'.repeat(width - full)} ${figures}`;
 };
 
-/** A bar on a terminal, otherwise a line every few seconds. */
+/** A bar on a terminal; elsewhere a line every few seconds. */
 export class ProgressDisplay {
   readonly #stream: NodeJS.WriteStream;
   #started = performance.now();
   #phase: Progress['phase'] | undefined;
   #bar: cliProgress.SingleBar | undefined;
   #lastLine = performance.now();
-  /** `done` at the phase's first report: work that a resumed run found done. The rate excludes it. */
+  /** `done` at the phase's first report: work found done by a resumed run, which the rate excludes. */
   #began: number | undefined;
   #hasEnded = false;
 

@@ -26,7 +26,7 @@ export class StatusLine {
     this.#shown = { text, subject, at };
   }
 
-  /** The last state stays on a terminal. */
+  /** On a terminal, the last state stays. */
   end(): void {
     if (this.#shown !== undefined && this.#stream.isTTY) this.#stream.write('\n');
     this.#shown = undefined;

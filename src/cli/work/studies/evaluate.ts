@@ -62,7 +62,7 @@ export interface EvaluateCommandOptions extends OutputOptions {
   readonly import?: string;
 }
 
-/** How to score models without an experiment. */
+/** Advice on scoring models without an experiment. */
 const ofModels = {
   '--tasks': 'tasks',
   '--benchmarks': 'benchmarks',
@@ -84,7 +84,7 @@ const givenOf = (
   names: Readonly<Record<string, keyof EvaluateCommandOptions>>,
 ) => Object.entries(names).find(([, key]) => options[key] !== undefined)?.[0];
 
-/** @throws USAGE for two of the options that run nothing */
+/** @throws USAGE for two options that run nothing */
 const checkWork = ({ print, dryRun, import: imported }: EvaluateCommandOptions): void => {
   const [first, second] = Object.entries({
     '--print': print,
@@ -97,7 +97,7 @@ const checkWork = ({ print, dryRun, import: imported }: EvaluateCommandOptions):
     });
 };
 
-/** @throws USAGE for options that do not fit the arguments */
+/** @throws USAGE for options that do not suit the arguments */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { models } = options;
   checkWork(options);
@@ -168,7 +168,7 @@ const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => 
 
 const settingNames = Object.keys(evaluationSchema.shape).map(snakeCase);
 
-/** Reads `KEY=VALUE`; the value is YAML: `8`, `cuda`, `[0, 1]`, `{dtype: bfloat16}`. */
+/** Reads `KEY=VALUE` with a YAML value: `8`, `cuda`, `[0, 1]`, `{dtype: bfloat16}`. */
 const settingsIn = (texts: readonly string[]): Record<string, unknown> => {
   const settings = new Map<string, unknown>();
   for (const text of texts) {
@@ -248,7 +248,7 @@ const ended = (
     });
 };
 
-/** The selection for checkpoints alone, the report for merges. Undefined if scores are missing. */
+/** Suggests selection for checkpoints alone, and the report for merges; undefined if scores are missing. */
 const nextOf = (directory: string, outcome: EvaluationOutcome): string | undefined =>
   hasAll(outcome) && outcome.experiment.merges.length === 0
     ? layerloomCommand('select', '--scores', argument(directory), '-o', 'selection.json')

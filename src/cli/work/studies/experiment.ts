@@ -85,7 +85,7 @@ export const experimentInitCommand = async ({
     maxTokens,
   };
   const experiment = experimentPreset(preset, models, choices);
-  // A printed experiment names no schema, because its future folder is unknown.
+  // A printed experiment has no schema, because its future folder is unknown.
   const text = out === undefined ? experiment : `${schemaComment('experiment', folder)}\n${experiment}`;
   await checkExperimentText(text, out ?? 'experiment.yaml');
   const unmeasured = languagesWithoutTasks(Object.keys(models.languages ?? {}), choices);
@@ -105,7 +105,7 @@ export const experimentInitCommand = async ({
   }
 };
 
-/** Returns the tasks whose data are in a directory; none if it does not exist yet. */
+/** Returns tasks with data in a directory, which may not exist yet. */
 const tasksIn = async (data: string): Promise<string[]> => {
   if (!(await exists(data))) return [];
   const { tasks } = await checkTaskData(data);
@@ -125,7 +125,7 @@ export const nextOf = (file: string): string =>
     argument(join(dirname(file), basename(file, extname(file)))),
   );
 
-/** Rewrites paths of models, relative to the working directory, as paths relative to `folder`. */
+/** Rewrites models' paths, relative to the working directory, as relative to `folder`. */
 const modelsFrom = async (
   folder: string,
   { base, tasks, languages, references, selectedBy }: StudyModels,
@@ -157,7 +157,7 @@ const dataFrom = (folder: string, directory: string): string => {
   return wayFrom(folder, directory);
 };
 
-/** Returns a model's path relative to a folder. Absolute paths and hub names are unchanged. */
+/** Returns a model's path relative to a folder; absolute paths and hub names unchanged. */
 export const pathFrom = async (folder: string, model: string): Promise<string> => {
   const address = await parseAddress(model);
   return printAddress(
@@ -168,7 +168,7 @@ export const pathFrom = async (folder: string, model: string): Promise<string> =
   );
 };
 
-/** Each `NAME=DIR` or `DIR`. */
+/** Reads `NAME=DIR` or `DIR`. */
 const expertsOf = async (
   option: string,
   given: readonly string[],
@@ -186,7 +186,7 @@ const expertsOf = async (
   return Object.fromEntries(experts);
 };
 
-/** Each `LANGUAGE:EXPERT`. */
+/** Reads `LANGUAGE:EXPERT`. */
 const languagesOf = async (
   given: readonly string[],
   folder: string,

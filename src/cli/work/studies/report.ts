@@ -15,7 +15,7 @@ interface ReportCommandOptions extends WriteReportOptions, OutputOptions {
   readonly every?: number;
 }
 
-/** With `--watch`, rewrites the page of a running study until Ctrl-C. */
+/** With `--watch`, rewrites a running study's page until Ctrl-C. */
 export const reportCommand = async (options: ReportCommandOptions): Promise<void> => {
   const { directory, json, quiet, verbose: _verbose, watch, training, every, ...given } = options;
   if (watch) {

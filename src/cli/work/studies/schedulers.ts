@@ -77,7 +77,7 @@ export const trainKubernetesCommand = (
 
 type Printed = Readonly<Record<string, unknown>>;
 
-/** Facts and the written text, which is the last one, as JSON; or only the text. */
+/** Prints the written text; as JSON, with facts. */
 const print = (printed: Printed, { json }: OutputOptions): void => {
   if (json) printJson(printed);
   else printText(String(Object.values(printed).at(-1)).trimEnd());
@@ -108,7 +108,7 @@ const printExperiment = async (given: OfExperiment, write: (jobs: CheckedJobs) =
   const out = resolve(given.out ?? join(dirname(experiment), basename(experiment, extname(experiment))));
   const stamp = stampOf(read.text);
   const merges = expandExperiment(read).length;
-  // Nodes with another home folder would not trust the commands of the experiment's file.
+  // Nodes with another home folder would not trust the commands in the experiment's file.
   const allowServe =
     read.evaluate?.tasks !== undefined &&
     commandsIn(parseEvaluation(read.evaluate, dirname(experiment))).length > 0;
@@ -159,7 +159,7 @@ const printTraining = async (
   print({ runs: runs.length, training, parts, gpus, ...written }, given);
 };
 
-/** Absolute paths of this Node and this script, because compute nodes may have another PATH. */
+/** Absolute paths of this Node and script, because compute nodes may have another PATH. */
 const ownCommand = (): string[] => [process.execPath, realpathSync(itemAt(process.argv, 1))];
 
 const inPods = ({ command = 'layerloom', volumes = [] }: OfKubernetes) => ({
@@ -167,7 +167,7 @@ const inPods = ({ command = 'layerloom', volumes = [] }: OfKubernetes) => ({
   volumes: volumes.map(volumeOf),
 });
 
-/** `CLAIM=PATH` or `CLAIM=PATH:ro`. */
+/** Reads `CLAIM=PATH` or `CLAIM=PATH:ro`. */
 const volumeOf = (given: string): ClaimedVolume => {
   const { claim, path, mode } = /^(?<claim>[^=]+)=(?<path>.+?)(?<mode>:ro)?$/s.exec(given)?.groups ?? {};
   if (claim === undefined || path === undefined)

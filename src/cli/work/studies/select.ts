@@ -10,7 +10,7 @@ import { printNext, warn } from '../../print.js';
 import { describeSelection } from '../../text/studies/selection-text.js';
 import { show, watched } from '../running/show.js';
 
-/** Selects checkpoints, and writes the choice to a file for `experiment init`. */
+/** Selects checkpoints and writes the choice to a file for `experiment init`. */
 export const selectCommand = async ({
   out,
   ...given
@@ -25,7 +25,7 @@ export const selectCommand = async ({
   if (!json && !quiet) printNext(next);
 };
 
-/** Replaces an earlier choice only, not such as the file of scores. */
+/** Replaces only an earlier choice, not for instance the file of scores. */
 const checkReplaceable = async (file: string): Promise<void> => {
   const former = await readSmallFile(file).catch((error: NodeJS.ErrnoException) =>
     error.code === 'ENOENT' ? undefined : Buffer.alloc(0),

@@ -60,7 +60,7 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
             tables: tables.map(({ id, base }) => (base === undefined ? id : `${base}/${id}`)),
           } satisfies WrittenTables),
     );
-  // Names are escaped already, and CSV and LaTeX have their own escapes.
+  // Names are already escaped, and CSV and LaTeX have their own escapes.
   else if (out === undefined && format !== 'parquet' && !quiet)
     printText(formatTables(tables, format, process.stdout.columns));
   if (tables.length === 0 && !quiet)
@@ -72,11 +72,11 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
   checkComplete(tables);
 };
 
-/** True if only tables are asked for that need no scores. */
+/** True if all requested tables need no scores. */
 const ofTraining = (tables: readonly string[]): boolean =>
   tables.length > 0 && tables.every((table) => table === 'datasets' || table === 'training');
 
-/** Prints refused comparisons as warnings. @throws TABLES_INCOMPLETE if there are any */
+/** Prints refused comparisons as warnings. @throws TABLES_INCOMPLETE after any */
 export const checkComplete = (tables: readonly ScoreTable[]): void => {
   const refusals = tables.flatMap((of) => of.refusals);
   refusals.forEach(warn);

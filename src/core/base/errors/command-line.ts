@@ -1,27 +1,27 @@
 import { keptPath } from '../way.js';
 
-/** True for a text without characters that a shell interprets. */
+/** True for text without characters that a shell interprets. */
 export const isPlainWord = (text: string): boolean => /^[\w@%+=:,./-]+$/.test(text);
 
 export const shellWord = (text: string): string =>
   isPlainWord(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Quotes a path as a shell argument. `-rf` becomes `./-rf`, which no program reads as an option. */
+/** Quotes a path for the shell. `-rf` becomes `./-rf`, which no program reads as an option. */
 export const shellPath = (path: string): string => shellWord(path.startsWith('-') ? `./${path}` : path);
 
-/** A word from outside, such as a path or the name of a model. */
+/** A word from outside, such as a path or a model's name. */
 export interface Argument {
   readonly argument: string;
 }
 
-/** Marks a text as coming from outside, so that no program can read it as an option. */
+/** Marks a text as coming from outside, so that no program reads it as an option. */
 export const argument = (text: string): Argument => ({ argument: text });
 
 export const madeCommands = new Map<string, readonly (string | Argument)[]>();
 
 /**
- * Returns a layerloom command, quoted for the shell. Every command in messages and pages is made here, so
- * that tests can find and run them all.
+ * Returns a layerloom command, quoted for the shell. Makes every command in messages and pages, so that tests
+ * can find and run all of them.
  *
  * @param words placeholders are in capitals: `DIR`
  */

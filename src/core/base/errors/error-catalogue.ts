@@ -22,7 +22,7 @@ import {
   usage,
 } from './sentence.js';
 
-/** NaN and infinity: the number of elements, or the place of one. */
+/** NaN and infinity: how many elements, or where one is. */
 export type NonFinite =
   | { readonly tensor: string; readonly model: string; readonly count: number }
   | {
@@ -53,9 +53,8 @@ interface MissingModel {
   readonly tried: readonly string[];
   /** A command that downloads the model, if its name looks like a hub name. */
   readonly fetch?: string | undefined;
-  /** An existing model with a similar name. */
   readonly nearest?: string | undefined;
-  /** How to write a name that is spelt as in other programs. */
+  /** Advice for a name spelt as in other programs. */
   readonly hint?: string | undefined;
 }
 
@@ -78,7 +77,6 @@ const missingModels = ({ others, ...one }: MissingModel & { others?: readonly Mi
     : `${others.length + 1} models are missing:\n${[one, ...others].map((model) => `  ${missingModel(model)}`).join('\n')}`;
 
 interface MissingWeights {
-  /** `org/name@COMMIT`. */
   readonly model: string;
   readonly bytes: number;
   readonly of: number;
@@ -92,7 +90,7 @@ const clash = ({ name, paths }: { name: string; paths: readonly string[] }): str
     ? `${paths[0]} is given twice; leave one out, or`
     : `two models are named ${name}: ${paths.join(' and ')};`;
 
-/** Names a file of an unfinished output by its future path. */
+/** Names an unfinished output's file by its future path. */
 const inOutput = (file: string): string =>
   file.replace(/\.([^/]+)\.layerloom-partial(\/checkpoint(?=\/|$))?/, '$1');
 
@@ -115,7 +113,7 @@ const otherNames = (d: { missing: readonly string[]; unexpected: readonly string
 const problems = (d: { findings: readonly { subject: string; mark: string; text: string }[] }): string =>
   some(d.findings.filter(({ mark }) => mark === 'problem').map(({ subject, text }) => `${subject}: ${text}`));
 
-/** All errors: each code has an exit code and a sentence that says what is wrong, where, and what to do. */
+/** All errors. Each code has an exit code, and a sentence that says what is wrong, where, and what to do. */
 export const catalogue = {
   USAGE: usage`${'reason'}`,
   INVALID_PARAMETER: usage`${'parameter'}${expectation}${nearest}`,
@@ -201,7 +199,7 @@ export const catalogue = {
   TASK_DATA_INVALID: input`${length('tasks')} tasks cannot take their data from ${'directory'}: ${joined('tasks', ', ')}; mend the files named above`,
   INCLUDE_INVALID: input`${'directory'} cannot be used as include: of evaluate: ${'reason'}; name a directory of task files that each define another task`,
   TRAINING_INVALID: input`${'file'}: ${'reason'}; ${or('remedy', () => `name a directory that \`${layerloomCommand('train', 'init')}\` wrote`)}`,
-  /** `damaged` means that a record exists but cannot be read. */
+  /** `damaged`: a record exists but cannot be read. */
   OUTPUT_UNRECORDED: input`${'out'} ${'state'}: ${'reason'}; ${'remedy'}${also<{ verdict: 'damaged' | 'not-an-output'; hasRecipe?: boolean }>()}`,
   OUTPUT_DAMAGED: input`${'out'}: damaged: ${list('damage')}; ${'remedy'}`,
   NOT_LOADABLE: input`${'out'} does not load as ${'loadedAs'}: ${list('faults')}. Its config.json and its weights are not of one model`,
@@ -261,7 +259,7 @@ export const catalogue = {
   INTERRUPTED: interrupted`interrupted; ${or('state', 'nothing was written')}${also<{ out?: string; evaluation?: string; answers?: 'kept' | 'lost'; fetched?: number }>()}`,
 } satisfies Record<string, Sentence<never>>;
 
-/** Limit on a text's characters in a message: several long commands fit; files may hold megabytes. */
+/** Most characters of a text in a message: several long commands fit, but files may hold megabytes. */
 const mostShown = 20_000;
 
 export const cut = (text: string, most = mostShown): string =>

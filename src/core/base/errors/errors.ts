@@ -10,7 +10,7 @@ import { visible, visibleLine } from './visible.js';
 /** Details that are not escaped: texts composed of escaped ones, and values shown as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
-/** Untrusted names become one line without control characters. */
+/** Makes untrusted names one line without control characters. */
 const shown = (value: unknown, key = ''): unknown => {
   if (shownAsTheyAre.includes(key)) return value;
   if (typeof value === 'string') return visibleLine(cut(value));
@@ -24,7 +24,7 @@ type Catalogue = typeof catalogue;
 /** An error code; docs/errors.md explains each. */
 export type ErrorCode = keyof Catalogue;
 
-/** Details of a code's errors, without their context. */
+/** Details of errors with this code, without context. */
 export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>[0];
 
 /** Every code. */
@@ -32,7 +32,7 @@ export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
 /** Facts that callers add to an error on its way up. */
 export interface ErrorContext {
-  /** Keys and indexes that lead to the faulty value in a recipe. */
+  /** Keys and indexes of the faulty value in a recipe. */
   readonly recipePath?: readonly (string | number)[] | undefined;
   /** The faulty value's place in a file; `excerpt` is the line, with a caret below. */
   readonly place?:
@@ -40,11 +40,11 @@ export interface ErrorContext {
     | undefined;
   /** The parameter as an option, if the user wrote one: `--base`. */
   readonly option?: string | undefined;
-  /** The merge, in a batch, to which the error belongs. */
+  /** In a batch, the merge of the error. */
   readonly merge?: string | undefined;
-  /** The directory with finished work, which `--resume` continues. */
+  /** The directory with finished work, for `--resume`. */
   readonly keptIn?: string | undefined;
-  /** Earlier warnings that may explain the error, such as one about an ignored key. */
+  /** Earlier warnings that may explain the error, such as about an ignored key. */
   readonly warnings?: readonly string[] | undefined;
 }
 
@@ -79,7 +79,7 @@ const messageIn = (message: string, { place, merge, keptIn }: ErrorContext): str
   (keptIn === undefined ? '' : `; what is done waits in ${visibleLine(keptIn)} for ${optionName('resume')}`) +
   (place === undefined || place.excerpt === '' ? '' : `\n${visible(place.excerpt)}`);
 
-/** Spells INVALID_PARAMETER's parameter as the user wrote it: as an option, or in snake case. */
+/** Spells INVALID_PARAMETER's parameter as the user did: as an option, or in snake case. */
 const spelt = <Details extends object>(details: Details, { option, place }: ErrorContext): Details => {
   if (!('parameter' in details) || typeof details.parameter !== 'string') return details;
   const inFile = details.parameter.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -87,8 +87,8 @@ const spelt = <Details extends object>(details: Details, { option, place }: Erro
 };
 
 /**
- * The only error class. `code` is for programs. `message` is for people, and escaped; it names file, tensor
- * and remedy. `details` holds its values unescaped.
+ * The only error class. `code` is for programs. `message` is for people: escaped, it names file, tensor and
+ * remedy. `details` has its values unescaped.
  */
 export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
@@ -116,7 +116,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     this.#own = details;
   }
 
-  /** Returns the error with more context; `context` overrides existing values. */
+  /** Returns the error with more context, which overrides existing values. */
   with(context: ErrorContext): LayerloomError<Code> {
     return newError(this.code, this.#own, {
       cause: this.cause,
@@ -130,20 +130,18 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/**
- * Outside the class, because the bundler renames a class that refers to itself, and Node prints that name.
- */
+/** Outside the class: the bundler renames a class that refers to itself, and Node prints that name. */
 const newError = <Code extends ErrorCode>(
   ...parameters: ConstructorParameters<typeof LayerloomError<Code>>
 ): LayerloomError<Code> => new LayerloomError(...parameters);
 
-/** Errors that libuv cannot name (`Unknown system error -122`): full quotas, and NFS. */
+/** Errors without a name in libuv (`Unknown system error -122`): full quotas, and NFS. */
 const unnamedErrors: ReadonlyMap<number, string> = new Map([
   [-constants.errno.EDQUOT, 'EDQUOT: disk quota exceeded'],
   [-constants.errno.ESTALE, 'ESTALE: stale file handle'],
 ]);
 
-/** Returns the name of a system error, such as `ENOENT`. */
+/** Returns a system error's name, such as `ENOENT`. */
 export const codeOf = (error: unknown): string | undefined => {
   const { errno = 0, code, message = '' } = error as NodeJS.ErrnoException;
   return unnamedErrors.get(errno)?.replace(/:.*/, '') ?? code ?? /^(E[A-Z\d]+): /.exec(message)?.[1];
@@ -156,7 +154,7 @@ export const withPath = (error: unknown, path: string): unknown => {
   return error;
 };
 
-/** Reasons that users can remove, in plain words. Others keep the system's words for administrators. */
+/** Plain words for reasons that users can remove. Others keep the system's words, for administrators. */
 const plainReasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   ENOTDIR: 'a part of its path is a file, not a directory',
@@ -170,8 +168,8 @@ const plainReasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a system error's reason without Node's path and call: `no space left on device (ENOSPC)`. For a
- * missing path, adds the nearest name; for a limit on open files, the remedy.
+ * Returns a system error's reason without Node's path and call: `no space left on device (ENOSPC)`. Adds the
+ * nearest name for a missing path, and the remedy for a limit on open files.
  */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
@@ -186,7 +184,7 @@ export const reasonOf = (error: unknown): string => {
   return system.replace(/^(E[A-Z\d]+): (.+)$/s, '$2 ($1)');
 };
 
-/** Returns where a text stops being JSON. Never quotes the text, which may be another file's. */
+/** Returns where a text stops being JSON, without quoting it: it may be another file's. */
 const jsonFault = (error: Error): string | undefined => {
   if (!(error instanceof SyntaxError) || !/\bJSON\b/.test(error.message)) return undefined;
   const { position } = / at position (?<position>\d+)/.exec(error.message)?.groups ?? {};

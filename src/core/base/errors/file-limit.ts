@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 
-/** True for Node's error for a missing module, which Node also throws if the module cannot be opened. */
+/** True for Node's error for a missing module, which also occurs if the module cannot be opened. */
 const isModuleMissing = ({ code }: NodeJS.ErrnoException): boolean =>
   code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 
@@ -13,11 +13,14 @@ const reachedLimit = (): string | undefined => {
   }
 };
 
-/** Returns `EMFILE` or `ENFILE`, from the error's code if it has one: a path in the message may contain the name. */
+/**
+ * Returns `EMFILE` or `ENFILE`; from the error's code if it has one, because a path in the message may
+ * contain the name.
+ */
 const nameIn = ({ errno, code, message }: NodeJS.ErrnoException): string | undefined =>
   /\bE[MN]FILE\b/.exec(errno === undefined ? message : (code ?? ''))?.[0];
 
-/** Returns a message about the limit on open files; undefined if the limit did not cause the error. */
+/** Returns a message about the limit on open files; undefined for other causes. */
 export const fileLimitOf = (error: Error): string | undefined => {
   const name = nameIn(error) ?? (isModuleMissing(error) ? reachedLimit() : undefined);
   return name === undefined

@@ -1,11 +1,11 @@
-/** @throws RangeError if absent: this is a bug, which a default would hide */
+/** @throws RangeError if absent: a bug, which a default would hide */
 export const itemAt = <T>(items: ArrayLike<T>, index: number): T => {
   if (!(index >= 0 && index < items.length))
     throw new RangeError(`there is no item ${index} of ${items.length}`);
   return items[index] as T;
 };
 
-/** @throws RangeError if the record has no such key of its own */
+/** @throws RangeError if the record has no own key of this name */
 export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string): V => {
   if (!Object.hasOwn(record, key)) throw new RangeError(`there is no value of ${key}`);
   return record[key] as V;
@@ -15,7 +15,7 @@ export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string):
 export const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
-/** An object without a prototype, so that keys from outside, such as `__proto__`, are plain keys. */
+/** An object without prototype, so that keys from outside, such as `__proto__`, are plain keys. */
 export const emptyTable = <V>(): Record<string, V> => Object.create(null) as Record<string, V>;
 
 /** @throws RangeError if the map has no such key */
@@ -24,7 +24,7 @@ export const valueAt = <K, V>(map: { has(key: K): boolean; get(key: K): V | unde
   return map.get(key) as V;
 };
 
-/** Groups items by key, in the order of the groups' first items. */
+/** Groups items by key, in the order of first items. */
 export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> => {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -37,7 +37,7 @@ export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
 };
 
 /**
- * Adds a value to a cache, and drops the oldest entry beyond `most`.
+ * Adds a value to a cache, dropping the oldest entry beyond `most`.
  *
  * @returns the value
  */

@@ -9,8 +9,8 @@ const ofFunctions: OptionSpelling = (name, value) => {
 let spelling = ofFunctions;
 
 /**
- * Names an option as the reader would write it: `--as full` on the command line, `as: 'full'` in a function
- * call. The code that makes the message does not know which interface was used.
+ * Names an option in the reader's interface: `--as full` on the command line, `as: 'full'` in a function
+ * call. Code that makes messages does not know the interface.
  */
 export const optionName: OptionSpelling = (name, value) => spelling(name, value);
 

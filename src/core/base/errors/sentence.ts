@@ -1,6 +1,6 @@
 import { gigabytes } from './gigabytes.js';
 
-// An error's message is a sentence with gaps, which the error's details fill.
+// An error's message is a sentence with gaps that its details fill.
 
 export const exitCodes = { failed: 1, usage: 2, input: 3, partial: 4, interrupted: 130 } as const;
 
@@ -11,7 +11,7 @@ export interface Sentence<Details> {
   readonly message: (details: Details) => string;
 }
 
-/** A gap: the name of a detail that is text, or a function of the details. */
+/** A gap: the name of a text detail, or a function of the details. */
 type Gap = string | ((details: never) => string);
 
 type Takes<G> = G extends string
@@ -50,7 +50,7 @@ export const interrupted = sentence(exitCodes.interrupted);
 export const some = (names: readonly string[], shown = 5): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
-/** Declares details for programs, which the message does not show. */
+/** Declares details for programs that the message does not show. */
 export const also =
   <Details>() =>
   (_details: Details): string =>
@@ -89,7 +89,7 @@ export const each =
 /** A failure among several. */
 type Failure<Key extends string> = { readonly [K in Key]: string } & { readonly message: string };
 
-/** Reports each cause once, after the names of everything that failed for it. */
+/** Reports each cause once, after everything that failed for it. */
 export const byCause =
   <Name extends string, Key extends string>(name: Name, key: Key, shown = 3) =>
   (details: { [N in Name]: readonly Failure<Key>[] }): string => {
@@ -116,7 +116,7 @@ export const quoted =
   (details: { [N in Name]: string }): string =>
     JSON.stringify(details[name]);
 
-/** Words that are omitted if the detail is absent. */
+/** Words to omit if the detail is absent. */
 export const maybe =
   <Name extends string, Value = string>(name: Name, words: (value: Value) => string) =>
   (details: { [N in Name]?: Value | undefined }): string => {

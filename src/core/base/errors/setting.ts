@@ -1,16 +1,16 @@
 import * as z from 'zod';
 
-// A block of settings is one zod object with camel-case keys and words. Types, checks, JSON Schema and docs
-// tables derive from it.
+// A block of settings is a zod object with camel-case keys and words, from which types, checks, JSON Schema
+// and docs tables derive.
 
 export interface SettingWords {
   /** Markdown for the docs and JSON Schemas. */
   readonly meaning: string;
-  /** The end of "KEY: expected …". Default: derived from the type. */
+  /** The end of "KEY: expected …"; default: from the type. */
   readonly expected?: string;
-  /** Valid names, for "did you mean". Default: those of the type. */
+  /** Valid names, for "did you mean"; default: the type's. */
   readonly names?: readonly string[];
-  /** The value that applies without this key, if there is no default. Default: `none`. */
+  /** The value that applies without this key and without a default; default `none`. */
   readonly otherwise?: string;
 }
 

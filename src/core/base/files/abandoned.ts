@@ -1,11 +1,11 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** A partial file of this age counts as abandoned, because writing one takes only seconds. */
+/** A partial file of this age counts as abandoned; writing one takes only seconds. */
 const abandonedMs = 120_000;
 
 /**
- * Removes partial files that this user's killed processes left. Ignores failures.
+ * Removes partial files of this user's killed processes. Ignores failures.
  *
  * @param begin start of the partial files' names
  * @param end end of those names
@@ -19,7 +19,7 @@ export const removeAbandoned = async (
     const partial = join(dirname(path), name);
     const found = await lstat(partial).catch(() => undefined);
     if (found === undefined || found.isDirectory() || found.uid !== process.getuid?.()) continue;
-    // Uses ctime, not mtime: adding a hard link to an old file changes ctime only.
+    // ctime, because adding a hard link to an old file changes only this.
     if (Date.now() - found.ctimeMs >= ageMs) await rm(partial, { force: true }).catch(() => undefined);
   }
 };

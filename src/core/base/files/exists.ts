@@ -15,7 +15,7 @@ export const allExist = async (paths: readonly string[]): Promise<boolean> =>
   (await Promise.all(paths.map(exists))).every(Boolean);
 
 /**
- * Like `allExist`, but false without permission: for paths that the user did not name.
+ * Like `allExist`, but false without permission, for paths that the user did not name.
  *
  * @throws READ_FAILED
  */

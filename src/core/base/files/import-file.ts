@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 
-/** Imports a file. This module stays outside the bundle, whose cached code cannot `import()`. */
+/** Imports a file. Not in the bundle, whose cached code cannot `import()`. */
 export const importFile = async (file: string): Promise<void> => {
   await import(pathToFileURL(file).href);
 };

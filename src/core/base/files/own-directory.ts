@@ -4,7 +4,7 @@ import { join, relative, sep } from 'node:path';
 // Decides whether files may be removed in a directory that others can reach, such as a shared cache. A link
 // there, or a directory that its owner exchanges meanwhile, could lead to other files.
 
-/** Returns why nothing may be removed in a directory: it is a link, no directory, or another user's. */
+/** Returns why nothing may be removed in a directory: it is a link, not a directory, or another user's. */
 export const foreignDirectory = (path: string): string | undefined => {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
@@ -14,7 +14,7 @@ export const foreignDirectory = (path: string): string | undefined => {
   return `${path} belongs to another user (${found.uid}); run as that user, or use another place`;
 };
 
-/** The first reason for the directories from `root` down to `path`. */
+/** Returns the first reason among directories from `root` down to `path`. */
 export const foreignBelow = (root: string, path: string): string | undefined => {
   let at = root;
   let reason = foreignDirectory(at);

@@ -2,8 +2,8 @@ import { rename, rm } from 'node:fs/promises';
 import { removeAbandoned } from './abandoned.js';
 
 /**
- * Creates a file or link atomically: `make` writes it under a unique name, then it is renamed. A failure
- * leaves nothing; leftovers of killed processes are removed.
+ * Creates a file or link atomically: `make` writes it under a unique name, then it is renamed. Failures leave
+ * nothing; leftovers of killed processes are removed.
  *
  * @param isOnlyWriter true if the caller holds a lock: removes leftovers of any age
  */
@@ -21,7 +21,7 @@ export const putInPlace = async (
     await make(temporary);
     await rename(temporary, path);
   } catch (error) {
-    // The first error is the one to report.
+    // Reports the first error.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }

@@ -1,14 +1,14 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Matches a tilde that a shell would expand: at the start of a path, or after `NAME=` or `BASE+`. */
+/** Matches a tilde that a shell would expand: at a path's start, or after `NAME=` or `BASE+`. */
 const tilde = /(?<=^|[=+])~(?<user>[a-z_][\w-]*)?(?<rest>\/.*)?$/;
 
-/** A variable that a shell would expand in these places. */
+/** Matches a variable that a shell would expand there. */
 const variable = /(?<=^|[=+])\$(?:\{(?<braced>[A-Z][A-Z\d_]+)\}|(?<bare>[A-Z][A-Z\d_]+))(?<rest>\/.*)?$/;
 
 /**
- * Returns a message about a tilde that a shell left unexpanded, as in `--out=~/merged`.
+ * Returns a message about an unexpanded tilde, as in `--out=~/merged`.
  *
  * @param by who should have expanded it, as a phrase: ` by your shell`
  */
@@ -23,12 +23,15 @@ export const tildeIn = (text: string, by = ''): string | undefined => {
   return `\`~\` was not expanded${by}; ${remedy}`;
 };
 
-/** Returns why a path was not expanded. Also finds `$HOME` and other variables, which shells leave in single quotes. */
+/**
+ * Returns why a path was not expanded. Also finds `$HOME` and other variables, which shells leave in single
+ * quotes.
+ */
 export const unexpandedIn = (text: string, by = ''): string | undefined => {
   const { braced, bare, rest = '' } = variable.exec(text)?.groups ?? {};
   const name = braced ?? bare;
   if (name === undefined) return tildeIn(text, by);
-  // Values of other variables may be secret, and the text may come from someone else.
+  // Other variables may be secret, and the text may come from someone else.
   const remedy =
     name === 'HOME'
       ? `write ${join(homedir(), rest)}`
