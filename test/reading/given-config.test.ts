@@ -163,6 +163,46 @@ it('is refused if it is of Llama, and the weights are not, unless it says so', a
   await expect(planned({ attention_bias: true })).resolves.toBeDefined();
 });
 
+it.each([
+  [
+    'llama',
+    { attention_bias: true },
+    [],
+    /says attention_bias true, whose layers have self_attn\.q_proj\.bias, and .* has none/,
+  ],
+  [
+    'llama',
+    { attention_bias: false },
+    ['q', 'k', 'v', 'o'],
+    /says attention_bias false, whose layers have no self_attn\.q_proj\.bias, and .* has it/,
+  ],
+  ['llama', {}, ['o'], /says model_type llama, whose layers have no self_attn\.o_proj\.bias, and .* has it/],
+  ['llama', { attention_bias: true }, ['q', 'k', 'v', 'o'], undefined],
+  ['mistral', { attention_bias: true }, [], undefined],
+  ['qwen2', { attention_bias: false }, ['q', 'k', 'v'], undefined],
+  ['qwen2_moe', { qkv_bias: false }, [], undefined],
+  ['qwen2_moe', {}, [], /says model_type qwen2_moe, whose layers have self_attn\.q_proj\.bias/],
+] as const)(
+  'of %s with %j fits weights with biases %j, or is refused',
+  async (family, more, biased, message) => {
+    const { root, config } = written();
+    const { tensors } = dense();
+    const biases = [0, 1].flatMap((layer) =>
+      biased.map((one) => {
+        const name = `model.layers.${layer}.self_attn.${one}_proj`;
+        return [`${name}.bias`, tensors[`${name}.weight`]?.shape.slice(0, 1) ?? []] as const;
+      }),
+    );
+    const all = { ...tensors, ...fill(Object.fromEntries(biases), 'BF16', 1) };
+    const model = writeDistributed(join(root, 'run'), { tensors: all });
+    const given = configWith(root, { ...config, model_type: family, ...more });
+    const done = relayout({ model }, { out: join(root, 'out'), config: given });
+    await (message === undefined
+      ? expect(done).resolves.toBeDefined()
+      : expect(done).rejects.toThrow(message));
+  },
+);
+
 it('is judged by the layers of the language model, not by those of a tower', async () => {
   const { root, config } = written();
   const text = Object.entries(dense({ seed: 2 }).tensors);
@@ -183,6 +223,12 @@ it('is judged by the layers of the language model, not by those of a tower', asy
   };
   await expect(planned({})).resolves.toBeDefined();
   await expect(planned({ model_type: 'qwen2' })).rejects.toThrow(/self_attn\.q_proj\.bias, and .* has none/);
+  await expect(planned({ model_type: 'qwen2_vl_text' })).rejects.toThrow(
+    /says model_type qwen2_vl_text, whose layers have self_attn\.q_proj\.bias, and .* has none/,
+  );
+  await expect(planned({ model_type: 'qwen3_vl_text', head_dim: 4 })).rejects.toThrow(
+    /self_attn\.q_norm\.weight/,
+  );
 });
 
 it('is doubted beside weights with other tensors in their layers', async () => {

@@ -119,23 +119,34 @@ export const withConfig = (checkpoint: CheckpointIndex, { index, texts }: GivenC
 };
 
 const biases = ['q', 'k', 'v'].map((one) => `self_attn.${one}_proj.bias`);
+const outputBias = 'self_attn.o_proj.bias';
 const headNorms = ['q', 'k'].map((one) => `self_attn.${one}_norm.weight`);
 const innerNorms = ['pre', 'post'].map((one) => `${one}_feedforward_layernorm.weight`);
 
-/** Biases and norms in all layers of a family; its default `head_dim`, unless `hidden_size` by heads. */
-const traits: Readonly<Record<string, { readonly parts: readonly string[]; readonly headDim?: number }>> = {
-  ...{ llama: { parts: [] }, mistral: { parts: [] }, mixtral: { parts: [] } },
-  gemma: { parts: [], headDim: 256 },
-  gemma2: { parts: innerNorms, headDim: 256 },
-  gemma3_text: { parts: [...headNorms, ...innerNorms], headDim: 256 },
-  ...{ qwen2: { parts: biases }, qwen2_moe: { parts: biases } },
-  ...{ qwen3: { parts: headNorms, headDim: 128 }, qwen3_moe: { parts: headNorms } },
+interface Traits {
+  /** Biases and norms in all layers, by default. */
+  readonly parts: readonly string[];
+  /** The default of `head_dim`, unless that is `hidden_size` by heads. */
+  readonly headDim?: number;
+  /** The key that adds or removes biases. */
+  readonly biasKey?: 'attention_bias' | 'qkv_bias';
+}
+
+const byKey = { biasKey: 'attention_bias' } as const;
+
+const traits: Readonly<Record<string, Traits>> = {
+  ...{ llama: { parts: [], ...byKey }, mistral: { parts: [] }, mixtral: { parts: [] } },
+  gemma: { parts: [], headDim: 256, ...byKey },
+  gemma2: { parts: innerNorms, headDim: 256, ...byKey },
+  gemma3_text: { parts: [...headNorms, ...innerNorms], headDim: 256, ...byKey },
+  ...{ qwen2: { parts: biases }, qwen2_moe: { parts: biases, biasKey: 'qkv_bias' } },
+  ...{ qwen3: { parts: headNorms, headDim: 128, ...byKey }, qwen3_moe: { parts: headNorms, ...byKey } },
 };
 
 /** Undefined for other families: latent attention has other sizes. */
-const rowsOfHeads = (text: Config, count: number): number | undefined => {
+const rowsOfHeads = (text: Config, count: number, type: string): number | undefined => {
   const { head_dim: given, hidden_size: hidden, num_attention_heads: heads } = text;
-  const known = ownValue(traits, String(text['model_type']));
+  const known = ownValue(traits, type);
   if (known === undefined) return undefined;
   if (typeof given === 'number') return count * given;
   if (known.headDim !== undefined) return count * known.headDim;
@@ -148,7 +159,7 @@ const sizes: readonly {
   readonly of: RegExp;
   readonly role: Role;
   readonly dimension: number;
-  readonly sizeOf?: (config: Config, size: number) => number | undefined;
+  readonly sizeOf?: (config: Config, size: number, type: string) => number | undefined;
 }[] = [
   {
     keys: ['vocab_size'],
@@ -196,7 +207,7 @@ const sizes: readonly {
  * @throws CONFIG_INVALID
  */
 export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConfig): void => {
-  const { settings: text, hasTowers } = languageModelOf(index.config);
+  const { settings: text, type = '', hasTowers } = languageModelOf(index.config);
   const architecture = describeArchitecture(checkpoint);
   const refuse = (claim: string, found: string) => {
     throw new LayerloomError('CONFIG_INVALID', {
@@ -211,11 +222,11 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
   );
   if (layers !== undefined && architecture.stacks.length === 1 && architecture.layers !== layers)
     refuse(`${layers} layers`, `${architecture.layers}`);
-  const other = otherFamily(architecture, text);
+  const other = otherFamily(architecture, text, type);
   if (other !== undefined) refuse(...other);
   for (const { keys, of, role, dimension, sizeOf = (_: Config, size: number) => size } of sizes) {
     const key = keys.find((one) => typeof text[one] === 'number');
-    const size = key === undefined ? undefined : sizeOf(text, Number(text[key]));
+    const size = key === undefined ? undefined : sizeOf(text, Number(text[key]), type);
     if (size === undefined) continue;
     const found = [...checkpoint.tensors].filter(
       ([name]) => of.test(name) && architecture.places.get(name)?.role === role,
@@ -227,19 +238,30 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
 };
 
 /** Returns what shows that weights are of another family; undefined for unknown families. */
-const otherFamily = ({ places }: Architecture, text: Config): readonly [string, string] | undefined => {
-  const family = String(text['model_type']);
-  const wanted = ownValue(traits, family)?.parts;
+const otherFamily = (
+  { places }: Architecture,
+  text: Config,
+  type: string,
+): readonly [string, string] | undefined => {
+  const known = ownValue(traits, type);
   const inLayers = [...places.values()].filter(({ layer }) => layer !== undefined);
   const modules = new Set(inLayers.map(({ module }) => module));
-  if (wanted === undefined || !modules.has('self_attn.q_proj.weight')) return undefined;
-  const setsBiases = text['attention_bias'] === true || text['qkv_bias'] === false;
-  const part = [...(setsBiases ? [] : biases), ...headNorms, ...innerNorms].find(
-    (one) => wanted.includes(one) !== modules.has(one),
+  if (known === undefined || !modules.has('self_attn.q_proj.weight')) return undefined;
+  const { parts, biasKey } = known;
+  const set = biasKey === undefined ? undefined : text[biasKey];
+  const wanted = new Set(
+    typeof set === 'boolean'
+      ? [...parts.filter((one) => !biases.includes(one)), ...(set ? biases : [])]
+      : parts,
   );
+  // Loaders make a missing bias of `o_proj` of zeros, as in models of Qwen 2 that were saved as Llama.
+  const judged = [...biases, ...(set === true ? [] : [outputBias]), ...headNorms, ...innerNorms];
+  const part = judged.find((one) => wanted.has(one) !== modules.has(one));
   if (part === undefined) return undefined;
   const isThere = modules.has(part);
-  return [`model_type ${family}, whose layers have ${isThere ? 'no ' : ''}${part}`, isThere ? 'it' : 'none'];
+  const isByKey = typeof set === 'boolean' && [...biases, outputBias].includes(part);
+  const claim = isByKey ? `${biasKey} ${set}` : `model_type ${String(text['model_type'])}`;
+  return [`${claim}, whose layers have ${isThere ? 'no ' : ''}${part}`, isThere ? 'it' : 'none'];
 };
 
 /** Versions of transformers pack experts differently, and keep different buffers. */
