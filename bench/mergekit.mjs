@@ -4,7 +4,7 @@
 //   LAYERLOOM_PYTHON=PYTHON npm run bench:mergekit -- [--layers 1] [--vocabulary 2048] [--rounds 1] [--only METHOD]...
 //     [--experts 2,5,10,20] [--inputs DIR] [--dir DIR] [--picture FILE]
 //
-// Models have the shapes of Llama 3.1 8B. Both tools take turns, and read the page cache. For merges of many
+// Models have the shapes of Llama 3.1 8B. The tools take turns, and read the page cache. For merges of many
 // experts the page cache is dropped before each (needs root), and "GB read" is what the disk of --inputs gave.
 import {
   existsSync,
