@@ -25,27 +25,27 @@ import { hashFiles } from './hash-files.js';
 import { fileAt, placedInputs, placesOf } from './input-places.js';
 import { listFolder } from './list-folder.js';
 
-/** A statement as it was written. */
+/** A written statement. */
 export interface WrittenStatement {
   readonly file: string;
   /** SHA-256 of the tensors (`tensorsDigest`), equal for any layout. */
   readonly tensors: string;
   readonly files: number;
-  /** Number of input files, and of those that the statement identifies by SHA-256. */
+  /** Number of input files, and how many the statement identifies by SHA-256. */
   readonly inputs: number;
   readonly identified: number;
 }
 
-/** A signature as it was written. */
+/** A written signature. */
 export interface WrittenSignature extends SignedBy {
   readonly file: string;
   readonly files: number;
 }
 
 /**
- * Writes the statement of an output, after comparing the output with its record.
+ * Compares an output with its record, and writes its statement.
  *
- * @returns the statement, and the hashes of files that were read
+ * @returns the statement, and hashes of files that were read
  * @throws OUTPUT_DAMAGED, READ_FAILED, WRITE_FAILED, INTERRUPTED, the codes of a header
  */
 export const writeStatement = async (
@@ -83,7 +83,7 @@ export const writeStatement = async (
 };
 
 /**
- * Writes a bill of materials to a new file outside the output, since nothing verifies it there.
+ * Writes a bill of materials to a new file. Not in the output, where nothing would verify it.
  *
  * @returns the file's absolute path
  * @throws READ_FAILED, CONFIG_INVALID, WRITE_FAILED
@@ -113,7 +113,7 @@ export const checkBill = async (directory: string, file: string): Promise<void> 
 };
 
 /**
- * Signs all files of a folder, by a key or by the identity of this job.
+ * Signs all files of a folder with a key or this job's identity.
  *
  * @throws OUTPUT_DAMAGED, SIGSTORE_UNAVAILABLE, READ_FAILED, WRITE_FAILED, INTERRUPTED
  */
@@ -160,7 +160,7 @@ const damaged = (
     remedy,
   });
 
-/** Hashes inputs that agree with the record, if the merge recorded no hashes. */
+/** Hashes inputs that match the record, if the merge recorded no hashes. */
 const withInputHashes = async (
   stated: StatedRecord,
   record: WrittenRecord,

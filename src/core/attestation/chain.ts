@@ -1,33 +1,33 @@
-/** How an input that a statement names was found. */
+/** How an input named by a statement was found. */
 export type LinkState =
-  /** The model from which the chain starts. */
+  /** The model at which the chain starts. */
   | 'asked'
-  /** The file was found, with the stated SHA-256. */
+  /** Found, with the stated SHA-256. */
   | 'same'
-  /** Other files were found in its place. */
+  /** Other files are in its place. */
   | 'different'
-  /** The file is not on this machine. */
+  /** Not on this machine. */
   | 'missing'
-  /** The file cannot be compared, because the statement has no SHA-256. */
+  /** Cannot be compared: the statement has no SHA-256. */
   | 'unidentified';
 
-/** A model in a chain, with the models from which it was made. */
+/** A model in a chain, with the models that it was made from. */
 export interface ChainModel {
   readonly name: string;
-  /** Absolute path; null if the model is not on this machine. */
+  /** Absolute path; null if not on this machine. */
   readonly path: string | null;
   readonly link: LinkState;
   /** A package URL, if stated. */
   readonly uri: string | null;
   readonly kind: 'merge' | 'export' | 'quantisation' | 'model';
-  /** The method of a merge, the type of an export; null for a model without a statement. */
+  /** A merge's method, or an export's type; null without a statement. */
   readonly method: string | null;
-  /** The programs that made the model, as stated. */
+  /** The programs that made it, as stated. */
   readonly by: string | null;
   readonly statement: 'valid' | 'none' | 'invalid';
-  /** A sentence: why the statement is invalid, or the link is not `same`. */
+  /** Why the statement is invalid, or the link is not `same`, as a sentence. */
   readonly reason: string | null;
-  /** True if the model and its inputs are shown elsewhere in the chain. */
+  /** True if the model and its inputs appear elsewhere in the chain. */
   readonly repeated: boolean;
   readonly inputs: readonly ChainModel[];
 }

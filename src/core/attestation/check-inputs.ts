@@ -4,9 +4,9 @@ import { type PlacedInput, placesOf } from './input-places.js';
 import { statedOf } from './stated.js';
 
 /**
- * Compares a merge's statement with its inputs' own statements, if they have any. Reads no weights.
+ * Compares a merge's statement with its inputs' own statements, if any. Reads no weights.
  *
- * @returns a warning for each input whose statement has other files than those that were merged
+ * @returns a warning for each input whose statement has other files than were merged
  */
 export const compareInputs = async (
   { predicate }: Statement,

@@ -15,20 +15,20 @@ import { digestsOf } from './digests-of.js';
 import { placedInputs } from './input-places.js';
 import { statedOf } from './stated.js';
 
-/** The result of comparing a folder with its statement and signature. */
+/** A folder compared with its statement and signature. */
 export interface CheckedProof {
   readonly statement: CheckedStatement | null;
   readonly signature: CheckedSignature | null;
   readonly files: readonly VerifiedFile[];
   readonly hashes: ReadonlyMap<string, string>;
-  /** Warnings, also of inputs whose own statements differ. */
+  /** Warnings, including those about inputs whose own statements differ. */
   readonly warnings: readonly string[];
 }
 
 /**
  * Checks a folder's statement, if present, and its signature, if a prover is given.
  *
- * @param record undefined for a folder that no merge wrote: its statement is compared with its files alone
+ * @param record undefined for a folder not written by a merge: its statement is compared only with its files
  * @throws SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
  */
 export const checkProof = async (

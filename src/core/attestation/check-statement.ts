@@ -20,7 +20,7 @@ import {
 export const statedRecord = ({ content }: WrittenRecord): StatedRecord | undefined =>
   statedRecordSchema.safeParse(content).data;
 
-/** Adds the statement's hashes of inputs to a record without hashes, as of a merge without `--checksums`. */
+/** Adds the statement's input hashes to a record without any, from a merge without `--checksums`. */
 const withHashes = (record: StatedRecord, { predicate }: Statement): StatedRecord => {
   const dependencies = predicate.buildDefinition.resolvedDependencies.values();
   return {
@@ -36,7 +36,7 @@ const withHashes = (record: StatedRecord, { predicate }: Statement): StatedRecor
   };
 };
 
-/** Returns the parts of a statement that differ from the folder's own statement. */
+/** Returns how a statement differs from the folder's own. */
 const differences = (stated: Statement, given: Statement): string[] => {
   const partsOf = ({ subject, predicate: { buildDefinition: build, runDetails } }: Statement) => {
     return {
@@ -56,9 +56,9 @@ const differences = (stated: Statement, given: Statement): string[] => {
 };
 
 /**
- * Checks a statement by making the folder's statement again and comparing both.
+ * Checks a statement by making the folder's statement again and comparing.
  *
- * @returns an entry for each stated file of weights, or one for the statement if it is invalid
+ * @returns an entry for each stated weight file, or one for the statement if it is invalid
  */
 export const checkStatement = (
   read: Exclude<ReadStatement, { readonly state: 'absent' }>,

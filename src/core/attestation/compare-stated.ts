@@ -7,12 +7,12 @@ import { fileAt } from './input-places.js';
 import type { Stated } from './stated.js';
 
 export interface ComparedFiles {
-  /** How the statement differs from the files that are there, as a phrase after its name; undefined if it does not. */
+  /** How the statement differs from the present files, as a phrase after its name. */
   readonly reason?: string | undefined;
   readonly hashes: ReadonlyMap<string, string>;
 }
 
-/** Returns the name of weights that a statement leaves out. ggufpacker's source is beside its output. */
+/** Returns a weight file that a statement leaves out. ggufpacker's source is beside its output. */
 export const unstatedFile = async (
   folder: string,
   { kind, subjects }: Stated,
@@ -22,7 +22,7 @@ export const unstatedFile = async (
     : (await namesIn(folder)).filter(isWeightsName).find((name) => !subjects.has(name));
 
 /**
- * Compares a statement with the files of its folder, without a record.
+ * Compares a statement with its folder's files, without a record.
  *
  * @throws READ_FAILED, INTERRUPTED
  */

@@ -6,7 +6,7 @@ import type { WeightDigests } from '../statements/merge-statement.js';
 /**
  * Hashes a folder's weights and their tensors.
  *
- * @returns undefined if weights are missing, or are not safetensors
+ * @returns undefined if weights are missing or not safetensors
  * @throws INTERRUPTED
  */
 export const digestsOf = async (
@@ -14,7 +14,7 @@ export const digestsOf = async (
   shards: readonly string[],
   run: Run,
 ): Promise<WeightDigests | undefined> => {
-  // Uses separate threads, because an unreadable file stops them.
+  // Separate threads, because an unreadable file stops them.
   await using own = new Run({ threads: run.pool.threads, signal: run.signal }, false);
   try {
     return await digestWeights(directory, shards, own.pool, (done, total) =>

@@ -20,22 +20,22 @@ import { type Stated, type StatedInput, statedOf } from './stated.js';
 const mostModels = 10_000;
 const mostDepth = 200;
 
-/** A model on this machine: a folder, or a single file in it. */
+/** A model on this machine: a folder, or a file in it. */
 interface Place {
   readonly folder: string;
   readonly file: string | undefined;
 }
 
 /**
- * Follows statements from a model to the models from which it was made. Hashes every file; an input is
+ * Follows statements from a model to the models that it was made from. Hashes every file: an input is
  * recognised by its SHA-256, never by its name.
  */
 export class ChainWalk {
   readonly #run: Run;
   readonly #hashes = new Map<string, Promise<string>>();
-  /** Models that were met, with the fault of each statement. */
+  /** Models met so far, with faults of their statements. */
   readonly #seen = new Map<string, string | undefined>();
-  /** Models that are being visited, from the asked one down. */
+  /** Models being visited, from the first one down. */
   readonly #above = new Set<string>();
 
   constructor(run: Run) {
@@ -46,7 +46,7 @@ export class ChainWalk {
   async follow(asked: string): Promise<ChainModel> {
     const isFile = (await stat(asked)).isFile();
     const name = basename(asked);
-    // Inputs have real paths too, so that each model is recognised.
+    // Inputs also have real paths, so that each model is recognised.
     const folder = await realpath(isFile ? dirname(asked) : asked);
     return await this.#visit(
       { folder, file: isFile ? name : undefined },
@@ -70,7 +70,7 @@ export class ChainWalk {
     if (stated.state === 'invalid')
       return { ...model, statement: 'invalid', reason: `${stated.file} ${stated.reason}` };
     const { kind, method, by } = stated;
-    // A file's hash does not cover its statement, so whoever writes statements can make a circle.
+    // A file's hash does not cover its statement, so statements can be written in a circle.
     if (this.#above.has(path))
       return {
         ...{ ...model, kind, method, by, statement: 'invalid' },
@@ -113,7 +113,7 @@ export class ChainWalk {
     return { reason: files.find(({ state }) => state === 'different')?.reason, hashes };
   }
 
-  /** Returns the models that hold an input's files, or what is missing. */
+  /** Returns the models with an input's files, or what is missing. */
   async #inputsOf(
     kind: Stated['kind'],
     folder: string,
@@ -123,7 +123,7 @@ export class ChainWalk {
   ): Promise<ChainModel[]> {
     const [{ model: name, uri = null } = { model: '' }] = files;
     const places = await placesFor(name, uri, folder, record);
-    // Files that ggufpacker names are in the statement's folder.
+    // Files named by ggufpacker are in the statement's folder.
     if (kind === 'quantisation') places.push(folder);
     const found = new Map<string, Place>();
     const faults: { readonly link: LinkState; readonly path: string | null; readonly reason: string }[] = [];
@@ -209,7 +209,7 @@ const byModel = (inputs: readonly StatedInput[]): readonly StatedInput[][] =>
   );
 
 interface RecordFound {
-  /** The record; undefined if it is missing or unreadable. */
+  /** The record, if readable. */
   readonly read?: WrittenRecord;
   /** Why the record cannot be compared. */
   readonly fault?: string;
@@ -233,7 +233,7 @@ const recordOf = async (folder: string): Promise<RecordFound> => {
   }
 };
 
-/** Returns places where an input may be: the recorded path, the hub's cache, and beside the folder. */
+/** Returns places where an input may be: the recorded path, the hub's cache, beside the folder. */
 const placesFor = async (
   name: string,
   uri: string | null,

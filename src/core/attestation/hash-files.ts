@@ -7,9 +7,9 @@ import type { Run } from '../engine/run.js';
 import type { WorkerPool } from '../engine/threads/pool.js';
 
 /**
- * Hashes files of a folder on worker threads.
+ * Hashes a folder's files on worker threads.
  *
- * @param known hashes of files that were read already
+ * @param known hashes of files that were already read
  * @returns hashes by name, in the order of `names`
  * @throws READ_FAILED, INTERRUPTED
  */
@@ -37,7 +37,7 @@ export const hashFiles = async (
  * @throws READ_FAILED, also for anything but a file
  */
 export const hashFile = (path: string, pool: WorkerPool): Promise<string | undefined> =>
-  // O_NONBLOCK, so that opening a pipe does not block.
+  // O_NONBLOCK, because opening a pipe would wait.
   reading(path, () =>
     withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, async (handle) => {
       if (!(await handle.stat()).isFile()) throw new Error('it is not a file');

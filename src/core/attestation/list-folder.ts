@@ -8,7 +8,7 @@ import { ignoredPaths } from '../statements/signature.js';
 export interface ListedFolder {
   /** Names of regular files, with `/`. */
   readonly files: readonly string[];
-  /** Entries that cannot be signed, each with a reason: a phrase that follows the name. */
+  /** Entries that cannot be signed, each with a reason as a phrase after the name. */
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
 }
 
@@ -16,9 +16,9 @@ export interface ListedFolder {
 const cacheOfHub = '.cache/huggingface';
 
 /**
- * Lists the files that a signature covers: all except `ignoredPaths`, which may hold no weights. Refuses links,
- * which may lead to files elsewhere. Allows links of the hub's cache to its own blobs and, with `mayLink`,
- * links to files.
+ * Lists the files that a signature covers: all except `ignoredPaths`, which must not hold weights. Refuses
+ * links, which may lead elsewhere; allows the hub cache's links to its own blobs and, with `mayLink`, links
+ * to files.
  *
  * @throws READ_FAILED
  */
@@ -70,7 +70,7 @@ const isGoodLink = async (
   const path = join(folder, entry.name);
   try {
     if (!(await stat(path)).isFile()) return false;
-    // Checks the link's direct target only.
+    // Checks only the link's direct target.
     return mayLink || (blobs !== undefined && dirname(resolve(folder, await readlink(path))) === blobs);
   } catch {
     return false;

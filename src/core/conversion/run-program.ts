@@ -9,16 +9,15 @@ import type { Program } from './programs.js';
 interface ProgramRun {
   readonly program: Program;
   readonly words: readonly string[];
-  /** The model's name, for messages. */
   readonly model: string;
-  /** Output is appended. */
+  /** Log file, to which output is appended. */
   readonly log: string;
   /** A file for standard output, instead of the log. */
   readonly answer?: string | undefined;
-  /** True if a non-zero exit code is expected, as for help. */
+  /** A non-zero exit code is expected, as for help. */
   readonly mayFail?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Receives new text of the log, about once a second. */
+  /** Receives the log's new text about once a second. */
   readonly onGrown?: ((text: string) => void) | undefined;
 }
 

@@ -15,7 +15,7 @@ import { statementText } from '../statements/statement.js';
 import { type ConvertedType, type GgufType, isConvertedType } from './gguf-types.js';
 import type { Program } from './programs.js';
 
-/** `version` is as the program printed it. */
+/** A program that ran; `version` is as printed. */
 export interface RanProgram {
   readonly program: Program;
   readonly version?: string | undefined;
@@ -66,7 +66,7 @@ export const stateExport = async (
   await writing(path, () => writeDurably(path, statementText(statement)));
 };
 
-/** Only names a command that the user gave, because it may contain paths of this machine. */
+/** Names only a command given by the user, because it may contain local paths. */
 const stated = async ({ program, version: printed }: RanProgram): Promise<StatedProgram> => ({
   name: program.name,
   version: printed,

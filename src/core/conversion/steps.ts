@@ -8,9 +8,8 @@ import { findLlamaProgram, type Program, type ProgramPlaces } from './programs.j
 import { runProgram } from './run-program.js';
 
 export interface StepContext {
-  /** The model's name, for messages. */
   readonly model: string;
-  /** Programs' output is appended. */
+  /** Log file, to which programs' output is appended. */
   readonly log: string;
   /** Directory for temporary files. */
   readonly directory: string;
@@ -28,7 +27,7 @@ const lastMatch =
 
 const units: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 
-/** Parses a size as tqdm prints it: `133M`, `1.08G`. */
+/** Parses a size printed by tqdm: `133M`, `1.08G`. */
 const size = (text: string): number =>
   Number.parseFloat(text) * (units[text.replace(/[\d.]/g, '')] ?? Number.NaN);
 
@@ -51,7 +50,7 @@ export const convert = async (
   onDone: OnDone,
 ): Promise<Made> => {
   const words = [path, '--outfile', to, '--outtype', type];
-  // tqdm's bar: `Writing:  49%|████▉     | 133M/269M [00:01<…`.
+  // tqdm's progress bar: `Writing: 49%|████▉ | 133M/269M [00:01<…`.
   const bar = /Writing:\s+\d+%\|[^|]*\|\s*([\d.]+[kMGT]?)\/([\d.]+[kMGT]?) ?\[/g;
   const onGrown = lastMatch(bar, (done, total) => onDone(size(done), size(total)));
   await runProgram({ ...context, program: converter, words, onGrown });
@@ -96,7 +95,7 @@ interface Quantisation {
 /**
  * `onDone` receives numbers of tensors.
  *
- * @returns the program's version, if it prints it
+ * @returns the program's version, if printed
  * @throws EXPORT_FAILED
  */
 export const quantize = async (
@@ -118,7 +117,7 @@ export const quantize = async (
 
 const [prompt, tokens] = ['Once upon a time', '8'];
 
-/** The first program found is used. */
+/** Programs that load a file; the first one found is used. */
 const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-completion': (file) => [
     '-m',
@@ -139,9 +138,9 @@ const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
 /** Result of loading a file in llama.cpp. */
 export interface LoadedOnce {
   readonly program: string;
-  /** The version that the program reports; null if it reports none. */
+  /** The version, if the program reports it. */
   readonly version: string | null;
-  /** The output: prompt and continuation. */
+  /** Output: prompt and continuation. */
   readonly text: string;
   /** False if nothing follows the prompt; a model may end there. */
   readonly generated: boolean;

@@ -31,9 +31,9 @@ const answerSchema = z.object({
 type Answer = z.infer<typeof answerSchema>;
 
 interface LoadingOptions {
-  /** Python's path, or its name on PATH. Default: the evaluation harness's Python, or `python3`. */
+  /** Python's path, or its name on PATH; default: the evaluation harness's, or `python3`. */
   readonly python?: string | undefined;
-  /** For an adapter: the folder of its base, if available. */
+  /** For an adapter: its base's folder, if available. */
   readonly base?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -43,8 +43,7 @@ interface LoadingOptions {
  * tensors that its configuration describes. Reads no weights, and runs no code from the folder.
  *
  * @param folder absolute path
- * @throws PROGRAM_MISSING if Python is missing, LIBRARY_MISSING, PROCESS_UNAVAILABLE,
- *   INTERRUPTED
+ * @throws PROGRAM_MISSING if Python is missing, LIBRARY_MISSING, PROCESS_UNAVAILABLE, INTERRUPTED
  */
 export const checkLoading = async (folder: string, options: LoadingOptions): Promise<LoadingVerdict> => {
   checkInterrupt(options.signal);
@@ -80,7 +79,7 @@ const missing = (programs: string[]): LayerloomError =>
     remedy: `name a Python that has transformers and torch with ${optionName('python')}`,
   });
 
-/** Limit on an answer's bytes. An answer names a few hundred tensors. */
+/** Most bytes of an answer, which names a few hundred tensors. */
 const mostBytes = 2 ** 24;
 
 const ask = async (

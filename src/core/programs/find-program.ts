@@ -3,9 +3,9 @@ import { access } from 'node:fs/promises';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 
 /**
- * Searches as a shell would.
+ * Searches like a shell.
  *
- * @param name a name with a slash is itself a path
+ * @param name if it has a slash, a path itself
  * @param path the PATH to search for other names
  */
 export const findProgram = async (name: string, path: string): Promise<string | undefined> => {

@@ -7,14 +7,16 @@ import { LayerloomError, reasonOf } from '../base/errors/errors.js';
 /** Milliseconds from SIGTERM to SIGKILL, and between checks. */
 const [graceMs, lookEveryMs] = [10_000, 50];
 
-/** Waits for a write to the pipe. If the pipe closes without one, this process has died: ends the group. */
+/**
+ * Waits for a write to the pipe. If the pipe closes without a write, this process has died: ends the group.
+ */
 const watcher = `{ trap '' TERM; read -r _ <&3 || { kill -TERM 0; sleep ${graceMs / 1000}; kill -KILL 0; }; } >/dev/null 2>&1 &
 exec 3<&-
 `;
 
 interface GroupOptions {
   readonly output: number;
-  /** Connects pipes to standard input and output. */
+  /** Connect pipes to standard input and output. */
   readonly piped?: boolean;
   readonly env: NodeJS.ProcessEnv;
 }
@@ -23,7 +25,7 @@ export const notStarted = (command: string, cause: unknown): LayerloomError =>
   new LayerloomError('PROCESS_UNAVAILABLE', { command, reason: reasonOf(cause) }, { cause });
 
 /**
- * Starts a shell command in a process group of its own.
+ * Starts a shell command in its own process group.
  *
  * @param words the command's `"$@"`
  * @param first shell code to run before the command
@@ -42,7 +44,7 @@ export const startShell = (
 };
 
 /**
- * The command ends when this process ends, however it ends.
+ * Starts a command that ends when this process ends, however it ends.
  *
  * @throws PROCESS_UNAVAILABLE
  */
@@ -66,7 +68,7 @@ export const spawnGroup = (
 /**
  * Sends SIGTERM to a command's group, later SIGKILL.
  *
- * @param child the leader of its process group
+ * @param child the group's leader
  */
 export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void> => {
   if (pid === undefined) return;
@@ -82,7 +84,7 @@ export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void
 const hasLiving = async (group: number): Promise<boolean> => {
   if (process.platform !== 'linux') return true;
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  // Format: `PID (NAME) STATE PARENT GROUP …`. The name may contain any character.
+  // Format: `PID (NAME) STATE PARENT GROUP …`. NAME may contain any character.
   const states = await Promise.all(
     processes.map(async (name) => {
       const stat = await readFile(`/proc/${name}/stat`, 'latin1').catch(() => '');
@@ -104,7 +106,7 @@ const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   }
 };
 
-/** How a process ended, with the last line of its output. */
+/** Returns how a process ended, with its last line of output. */
 export const endingOf = (
   { code, by }: { readonly code: number | null; readonly by: NodeJS.Signals | null },
   printed: string,

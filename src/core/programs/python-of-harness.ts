@@ -3,20 +3,21 @@ import { shellWord } from '../base/errors/command-line.js';
 import { readBlock } from '../models/checkpoint/files/read-block.js';
 import { findProgram } from './find-program.js';
 
-/** Programs that run a command in a Python environment, with input and output passed through. */
+/** Programs that run a command in a Python environment, passing input and output through. */
 const launchers = new Set(['uv', 'uvx', 'poetry', 'pdm', 'pixi', 'rye', 'hatch', 'pipenv']);
 
 const isPython = (word: string): boolean => /(^|\/)(python|pypy)[\d.]*$/.test(word);
 const isHarness = (word: string): boolean => /(^|\/)lm[_-]eval$/.test(word);
 
 /**
- * `python -m lm_eval` names python; `lm_eval` names an interpreter in its first line; `uv run lm_eval` and
- * the like become `uv run python`. Undefined for other commands, such as a container.
+ * Returns the Python of a harness's command. `python -m lm_eval` names it; `lm_eval` names it in its first
+ * line; `uv run lm_eval` and the like become `uv run python`. Undefined for other commands, such as a
+ * container.
  *
  * @param path the PATH to search for the command
  */
 export const pythonOfHarness = async (command: string, path: string): Promise<string | undefined> => {
-  // Does not parse texts that a shell would interpret.
+  // Does not parse text that a shell would interpret.
   if (!/^[\w@%+=:,./ -]+$/.test(command)) return undefined;
   const words = command.trim().split(/ +/);
   const [last = '', flag] = words.toReversed();
@@ -33,10 +34,10 @@ export const pythonOfHarness = async (command: string, path: string): Promise<st
 
 const isLauncher = ([first]: readonly string[]): boolean => first === undefined || launchers.has(first);
 
-/** The first bytes of a script, which name its interpreter. */
+/** First bytes of a script, which name its interpreter. */
 const headBytes = 1024;
 
-/** Returns the interpreter of `#!/usr/bin/python3`, or of pip's `'''exec' PYTHON "$0"`. */
+/** Returns the interpreter in `#!/usr/bin/python3`, or in pip's `'''exec' PYTHON "$0"`. */
 const interpreterOf = async (script: string): Promise<string | undefined> => {
   const file = await open(script);
   try {

@@ -1,13 +1,13 @@
 import { open } from 'node:fs/promises';
 
-/** Milliseconds between two reads of a log, and limit on a read's bytes. */
+/** Milliseconds between reads of a log, and most bytes per read. */
 const [lookEveryMs, mostBytes] = [1000, 1 << 20];
 
 /**
  * An unreadable log counts as unchanged, because the run itself reports the error.
  *
  * @param begin size of the log before the run
- * @param onGrown called about once a second with the new text, perhaps empty; each byte is one character
+ * @param onGrown called about once a second with the new text, which may be empty; a character is a byte
  * @returns a function that ends the watch
  */
 export const watchLog = (log: string, begin: number, onGrown: (text: string) => void): (() => void) => {
@@ -18,7 +18,7 @@ export const watchLog = (log: string, begin: number, onGrown: (text: string) => 
     const bytes = await readFrom(log, from).catch(() => Buffer.alloc(0));
     isLooking = false;
     from += bytes.length;
-    // Numbers and words are ASCII, so cutting a progress bar's character does no harm.
+    // Numbers and words are ASCII, so it does not matter if a progress bar's character is cut.
     onGrown(bytes.toString('latin1'));
   };
   const timer = setInterval(() => void look(), lookEveryMs);

@@ -24,7 +24,6 @@ export const strict = (properties: Properties, required: readonly string[] = [])
   additionalProperties: false,
 });
 
-/** Such as `a share above 0, at most 1. Default 1.` */
 const valuesOf = ({ expected, default: preset }: ParameterSpec): string =>
   `${expected.charAt(0).toUpperCase()}${expected.slice(1)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
 
@@ -33,7 +32,7 @@ export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({
   ...(spec.json ?? { type: ['number', 'boolean', 'string'] }),
 });
 
-/** A value, a gradient over layers, or values with filters. */
+/** Schema of a value, a gradient over layers, or values with filters. */
 export const settingOf = (spec: ParameterSpec): JsonSchema => {
   const value = spec.json ?? { type: ['number', 'boolean', 'string'] };
   const values = { anyOf: [value, listOf(value)] };
@@ -44,13 +43,13 @@ export const settingOf = (spec: ParameterSpec): JsonSchema => {
   };
 };
 
-/** Editors show no Markdown. */
+/** Removes Markdown, which editors do not show. */
 const description = ({ meaning, otherwise }: SettingWords): string => {
   const text = `${meaning}${otherwise === undefined ? '' : ` Default ${otherwise}.`}`;
   return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
 };
 
-/** Models become `$ref`s, and keys are spelt as in files. */
+/** Converts a schema. Models become `$ref`s, and keys are spelt as in files. */
 export const converted = (schema: z.ZodType): JsonSchema => {
   const { $schema: _schema, ...json } = z.toJSONSchema(schema, {
     io: 'input',
@@ -79,7 +78,7 @@ export const converted = (schema: z.ZodType): JsonSchema => {
 export const propertiesOf = (block: z.ZodObject): Properties =>
   (converted(block) as { properties: Properties }).properties;
 
-/** An editor then reports a mistake against one method only. */
+/** Divides cases by a key, so that editors report a mistake against one method only. */
 export const byKey = (key: string, cases: ReadonlyMap<string, JsonSchema>): readonly JsonSchema[] =>
   [...cases].map(([value, then]) => ({
     if: { properties: { [key]: { const: value } }, required: [key] },

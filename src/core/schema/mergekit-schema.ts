@@ -1,10 +1,10 @@
 import { gateModes } from '../methods/swaps/mixture.js';
 import { type JsonSchema, listOf, type Properties, reference, strict, text } from './json-schema.js';
 
-// The schema of mergekit's dialect as src/core/methods/recipe/mergekit/mergekit.ts reads it. A key with a
-// null value counts as absent.
+// The schema of mergekit's dialect as src/core/methods/recipe/mergekit/mergekit.ts reads it. Keys with null
+// count as absent.
 
-/** Allows other keys: they are ignored with a warning. */
+/** Allows other keys, which are ignored with a warning. */
 const known = (properties: Properties, required: readonly string[] = []): JsonSchema => ({
   ...strict(properties, required),
   additionalProperties: { description: 'Not a key that mergekit reads: ignored.' },
@@ -12,12 +12,12 @@ const known = (properties: Properties, required: readonly string[] = []): JsonSc
 
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 
-/** Returns a schema that also allows an empty text, list or mapping, which mergekit treats as absent. */
+/** Also allows an empty text, list or mapping, which mergekit treats as absent. */
 const orEmpty = (schema: JsonSchema): JsonSchema => ({
   anyOf: [schema, { enum: [null, ''] }, { type: 'array', maxItems: 0 }, { type: 'object', maxProperties: 0 }],
 });
 
-/** mergekit also accepts it as text. */
+/** A whole number, which mergekit also accepts as text. */
 const wholeNumber: JsonSchema = {
   anyOf: [
     { type: 'integer', minimum: 0 },
@@ -136,7 +136,7 @@ const expert = known(
   ['source_model'],
 );
 
-/** Schema of recipes of mergekit-moe, with layerloom's own keys, which mergekit-moe ignores. */
+/** Schema of mergekit-moe's recipes, with our own keys, which mergekit-moe ignores. */
 export const mergekitMoeSchema: JsonSchema = known(
   {
     base_model: modelReference,

@@ -46,7 +46,7 @@ const token: JsonSchema = strict(
 
 const common = propertiesOf(commonSettings);
 
-/** The schema allows these keys in nested recipes too. */
+/** The schema also allows these keys in nested recipes. */
 const output = propertiesOf(outputSettings);
 
 /** Keys of every recipe in a file, where models may be recipes. */
@@ -81,7 +81,7 @@ const layerRange: JsonSchema = {
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** Keys may also stand under `parameters`, as in each dialect. */
+/** Allows keys under `parameters` too, as in each dialect. */
 const withParameters = (
   properties: Properties,
   settings: Properties,

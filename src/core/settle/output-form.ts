@@ -10,7 +10,7 @@ import { locate } from '../models/sources/locate.js';
 import { baseOf, withBaseIn } from '../plan/compile/adapters/named-base.js';
 
 /**
- * Converts a recipe's models for the output form `as`. `full` turns bare adapters into `BASE+ADAPTER`;
+ * Converts a recipe's models to the output form `as`. `full` turns bare adapters into `BASE+ADAPTER`;
  * `adapter` turns `BASE+ADAPTER` into the adapter. Without `as`, bare adapters give an adapter, and whole
  * models give full weights.
  *
@@ -21,7 +21,7 @@ export const inForm = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> 
   return await withBase(recipe['as'] === 'adapter' ? await asAdapter(recipe) : recipe);
 };
 
-/** For magnitude weights, which need the base: adds the base that bare adapters name, if missing. */
+/** For magnitude weights, adds the base that bare adapters name, if missing. */
 const withBase = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> => {
   const { weights, base, task, models } = recipe;
   const [first] = modelsOf({ task, models });

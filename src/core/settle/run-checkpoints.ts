@@ -17,7 +17,7 @@ import { locate } from '../models/sources/locate.js';
 import { openModelOrAdapter } from '../plan/compile/inputs/models.js';
 
 /**
- * Replaces training runs by their checkpoints, also in nested recipes. A run is the only model of a `soup`
+ * Replaces training runs by their checkpoints, even in nested recipes. A run is the only model of a `soup`
  * with a `schedule`; `window` and `until` select checkpoints. Returns the same object if there are no runs.
  *
  * @throws INVALID_PARAMETER, MODEL_NOT_FOUND, READ_FAILED, RUN_UNFINISHED
@@ -61,7 +61,7 @@ export const withCheckpoints = async (given: UncheckedRecipe, isOuter = true): P
 const isCount = (value: unknown): value is number | undefined =>
   value === undefined || (Number.isInteger(value) && (value as number) >= 1);
 
-/** Returns the run in an address; in `BASE+RUN`, the run consists of adapters. */
+/** Returns the run in an address; in `BASE+RUN`, the run's checkpoints are adapters. */
 const runIn = (address: ModelAddress): PlainAddress =>
   address.kind === 'model' ? address : runIn(address.adapter);
 

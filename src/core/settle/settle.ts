@@ -14,12 +14,12 @@ import { withCheckpoints } from './run-checkpoints.js';
 export interface RecipeOverrides {
   dtype?: DtypeName | undefined;
   as?: OutputForm | undefined;
-  /** The largest rank of a sum of adapter products. */
+  /** Maximum rank of a sum of adapter products. */
   rank?: number | undefined;
   quantize?: WrittenName | undefined;
-  /** A directory with `config.json` and tokenizer, or that file, for models that have none. */
+  /** A directory with `config.json` and tokenizer, or that file, for models without them. */
   config?: string | undefined;
-  /** True to compute with NaN and infinity. Statistics of whole models leave such rows out. */
+  /** Compute with NaN and infinity. Statistics of whole models exclude such rows. */
   allowNonFinite?: boolean | undefined;
   chatTemplate?: string | undefined;
   /** The output's vocabulary: `auto`, `strict`, `union`, `base`, or a model of the recipe (or its path). */
@@ -27,10 +27,10 @@ export interface RecipeOverrides {
 }
 
 /**
- * Turns a recipe as written into a checked recipe, which can be planned. Parameters are checked last, and
- * once, because each step may change the models.
+ * Turns a recipe as written into a checked one, ready for planning. Parameters are checked last and once,
+ * because each step may change the models.
  *
- * @param folder start of a partition's path; without a folder, such paths are refused
+ * @param folder start of a partition's path; without it, such paths are refused
  * @throws the codes of `parseRecipe`, `withCheckpoints` and `inForm`, PARTITION_INVALID
  */
 export const settle = async (

@@ -2,15 +2,14 @@ import { groupBy, itemAt } from '../base/errors/lookup.js';
 import { hubAddressOf } from './purl.js';
 import { builderId, type Dependency, type Statement, tensorsSubject } from './statement.js';
 
-// CycloneDX 1.7 in JSON. The kept library of CycloneDX has neither `pedigree` nor `modelCard`; a test validates
-// the text by that library's schema.
+// CycloneDX 1.7 in JSON. CycloneDX's own library lacks `pedigree` and `modelCard`; a test validates the text
+// by that library's schema.
 
 interface Property {
   readonly name: string;
   readonly value: string;
 }
 
-/** A component in CycloneDX's spelling. */
 interface Component {
   readonly 'bom-ref'?: string;
   readonly type: 'machine-learning-model' | 'file' | 'application';
@@ -27,7 +26,7 @@ interface Component {
 const property = (name: string, value: string): Property => ({ name: `layerloom:${name}`, value });
 
 /**
- * Returns a merge's bill of materials as text: its files, and its inputs as ancestors. Contains no time, serial
+ * Returns a merge's bill of materials: its files, and its inputs as ancestors. Contains no time, serial
  * number, path or host, so equal merges give equal texts.
  *
  * @param name of the output

@@ -10,24 +10,22 @@ import {
 /** A program that an export ran, with facts that identify it. */
 export interface StatedProgram {
   readonly name: string;
-  /** The version, as the program prints it. */
+  /** The version, as printed. */
   readonly version?: string | undefined;
-  /** SHA-256 of the program's file. */
   readonly sha256?: string | undefined;
 }
 
 export interface StatedExport {
   readonly version: string;
-  /** The format, the type, and the dtype between two programs. */
+  /** Format, type, and the dtype between two programs. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly programs: readonly StatedProgram[];
-  /** The file that was written. */
   readonly file: string;
   readonly sha256: string;
   readonly dependencies: readonly Dependency[];
 }
 
-/** Returns the statement of an export. Contains no time, path or host. */
+/** Returns an export's statement. Contains no time, path or host. */
 export const exportStatement = (exported: StatedExport): Statement => ({
   _type: statementType,
   subject: [{ name: exported.file, digest: { sha256: exported.sha256 } }],

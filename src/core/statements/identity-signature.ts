@@ -4,8 +4,8 @@ import { optionName } from '../base/errors/option-name.js';
 import { visibleLine } from '../base/errors/visible.js';
 import { type Bundle, type Prover, payloadType, type SignedBy } from './signature.js';
 
-// Signatures by an identity, through the library sigstore. The library's messages and causes may contain a
-// token, so both are dropped.
+// Signatures by an identity, through the library sigstore. Its messages and causes may contain a token, so
+// both are dropped.
 
 interface Verifier {
   verify(bundle: unknown): {
@@ -24,7 +24,7 @@ interface Sigstore {
 const unavailable = (reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SIGSTORE_UNAVAILABLE', { reason, remedy });
 
-/** Loads sigstore, never from the working directory. */
+/** Loads sigstore, but never from the working directory. */
 const sigstore = (): Sigstore => {
   try {
     return createRequire(import.meta.url)('sigstore') as Sigstore;
@@ -36,7 +36,7 @@ const sigstore = (): Sigstore => {
   }
 };
 
-/** Causes of failures by sigstore's codes, each with its remedy. */
+/** Causes and remedies of failures, by sigstore's codes. */
 const failures: Readonly<Record<string, readonly [string, string]>> = {
   IDENTITY_TOKEN_READ_ERROR: [
     'there is no identity to sign with',
@@ -60,7 +60,7 @@ const codeIn = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
 /**
- * Signs a payload by the identity of this job or token, and checks the signature as `identityProver` does.
+ * Signs a payload with this job's or token's identity, and checks the signature as `identityProver` does.
  *
  * @throws SIGSTORE_UNAVAILABLE
  */
@@ -68,7 +68,7 @@ export const signByIdentity = async (
   payload: Buffer,
 ): Promise<{ readonly by: SignedBy; readonly bundle: unknown }> => {
   const { attest } = sigstore();
-  // Fetched first, so that nothing is published that cannot be checked.
+  // First, so that nothing is published that cannot be checked.
   const verifier = await verifierOf();
   let bundle: unknown;
   try {
@@ -120,7 +120,7 @@ const byIdentity = (identity: string, issuer: string): SignedBy => ({
   ...{ algorithm: 'Sigstore', key: null, identity, issuer },
 });
 
-/** Checks bundles by an identity and its issuer, which must be equal character by character. */
+/** Checks bundles by an identity and its issuer, compared character by character. */
 export const identityProver = (identity: string, issuer: string): Prover => ({
   by: byIdentity(identity, issuer),
   prove: async (bundle: Bundle) => {

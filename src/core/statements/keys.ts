@@ -13,7 +13,7 @@ const hashOf: Readonly<Record<string, string | null>> = {
   ed25519: null,
 };
 
-/** Returns the key's kind, such as `prime256v1` or `ed25519`. */
+/** Returns a key's kind, such as `prime256v1` or `ed25519`. */
 const kindOf = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string =>
   (asymmetricKeyType === 'ec' ? asymmetricKeyDetails?.namedCurve : asymmetricKeyType) ?? '';
 
@@ -23,10 +23,10 @@ const expected = (kind: 'private' | 'public') =>
 const mostKeyBytes = 64 * 1024;
 
 /**
- * Reads a key that the user names.
+ * Reads a key named by the user.
  *
- * @param folder to sign or check. Refuses a key in it: the key would be published, or is from whoever made
- *   the folder
+ * @param folder to sign or check. A key in it is refused: it would be published, or comes from whoever made
+ * the folder
  * @throws INVALID_PARAMETER, READ_FAILED
  */
 export const readKey = async (

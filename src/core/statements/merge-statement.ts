@@ -32,7 +32,7 @@ export const statedRecordSchema = z.object({
 
 export type StatedRecord = z.infer<typeof statedRecordSchema>;
 
-/** SHA-256 of files of weights by name, in order, and the digest of the files' tensors. */
+/** SHA-256 of weight files by name, in order, and the digest of their tensors. */
 export interface WeightDigests {
   readonly files: ReadonlyMap<string, string>;
   readonly tensors: string;
@@ -43,9 +43,7 @@ export const subjectsOf = ({ files, tensors }: WeightDigests): Statement['subjec
   { name: tensorsSubject, digest: { sha256: tensors } },
 ];
 
-/**
- * Returns the statement of a merge. Contains no time, path or host, so equal merges have equal statements.
- */
+/** Returns a merge's statement. Contains no time, path or host, so equal merges have equal statements. */
 export const mergeStatement = (record: StatedRecord, digests: WeightDigests): Statement => ({
   _type: statementType,
   subject: subjectsOf(digests),
@@ -66,7 +64,7 @@ const builderOf = (version: string) => ({
   version: { layerloom: version, addon: version },
 });
 
-/** Models are named as in the card. An extraction's record has their paths, so its models are named here. */
+/** Models are named as in the card. An extraction's record has paths, so its models are named here. */
 const recipeOf = ({ method, recipe, completeRecipe, inputs }: StatedRecord): Record<string, unknown> => {
   const nameOf = (role: string) => inputs.find((input) => input.role === role)?.name;
   const names = { base: nameOf('base'), model: nameOf('expert') };
@@ -89,7 +87,7 @@ const dependenciesOf = ({ role, name, adapted, files, ...from }: StatedRecord['i
     };
   });
 
-/** Sorts keys of objects at every depth, because their order has no meaning in recipes. */
+/** Sorts objects' keys at every depth, because their order means nothing in recipes. */
 const sorted = (value: unknown): Record<string, unknown> => sortedValue(value) as Record<string, unknown>;
 
 const sortedValue = (value: unknown): unknown => {

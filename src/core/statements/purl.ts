@@ -10,7 +10,7 @@ export const packageUrl = ({ hub }: Origin): string | undefined =>
         hub.inside === undefined ? '' : `#${escaped(hub.inside)}`
       }`;
 
-/** Returns `org/name@revision` of a hub model's package URL; undefined for other URLs. */
+/** Returns `org/name@revision` from a hub model's package URL; undefined for other URLs. */
 export const hubAddressOf = (uri: string): string | undefined => {
   const { id, revision } = /^pkg:huggingface\/(?<id>[^@#?]+)@(?<revision>[^@#?]+)/.exec(uri)?.groups ?? {};
   if (id === undefined || revision === undefined) return undefined;

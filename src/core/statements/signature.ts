@@ -20,9 +20,8 @@ export const ignoredPaths: readonly string[] = [
   ...['.git', '.gitattributes', '.github', '.gitignore'],
 ];
 
-/** A file of a folder, with its SHA-256. */
 export interface SignedFile {
-  /** Path from the folder, with `/`. */
+  /** Path within the folder, with `/`. */
   readonly name: string;
   readonly sha256: string;
 }
@@ -84,14 +83,14 @@ export interface SignedBy {
   readonly key: string | null;
   /** The identity, such as an e-mail address or a workflow's URL; null for a key. */
   readonly identity: string | null;
-  /** The URL of who vouches for the identity; null for a key. */
+  /** URL of the identity's issuer; null for a key. */
   readonly issuer: string | null;
 }
 
 /** Checks bundles for one key or one identity. */
 export interface Prover {
   readonly by: SignedBy;
-  /** Returns why the bundle's payload is not signed by it: a phrase that follows the file's name. */
+  /** Returns why the key or identity did not sign the bundle's payload, as a phrase after the file's name. */
   prove(bundle: Bundle): Promise<string | undefined>;
 }
 
@@ -99,7 +98,7 @@ const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/, { error: 'expected bas
 
 const bundleSchema = z.object({
   mediaType: z.literal(mediaType),
-  // Other fields are dropped, so that no library finds another signature in them.
+  // Drops other fields, so that no library finds another signature in them.
   verificationMaterial: z.object({
     publicKey: z.object({ hint: z.string().nullish() }).nullish(),
     certificate: z.object({ rawBytes: base64 }).nullish(),
@@ -113,7 +112,7 @@ const bundleSchema = z.object({
   }),
 });
 
-/** The content of a signature's file, whose form alone was checked. */
+/** A signature file's content, of which only the form was checked. */
 export type Bundle = z.infer<typeof bundleSchema>;
 
 /** True for a path that a listing of the folder could contain. */
@@ -147,7 +146,7 @@ const payloadSchema = z.object({
 
 export type OpenedSignature =
   | { readonly signed: SignedFolder }
-  /** A phrase that follows the file's name. */
+  /** A phrase after the file's name. */
   | { readonly reason: string };
 
 const parsed = <T>(schema: z.ZodType<T>, bytes: Buffer, what: string): T => {
@@ -157,7 +156,7 @@ const parsed = <T>(schema: z.ZodType<T>, bytes: Buffer, what: string): T => {
 };
 
 /**
- * Checks a signature, and returns the signed files.
+ * Checks a signature and returns the signed files.
  *
  * @throws SIGSTORE_UNAVAILABLE
  */
@@ -165,7 +164,7 @@ export const openSignature = async (bytes: Buffer, prover: Prover): Promise<Open
   try {
     const bundle = parsed(bundleSchema, bytes, 'a signature of a folder');
     const reason = await prover.prove(bundle);
-    // Parses the payload only after its signature was checked.
+    // The payload is parsed only after its signature was checked.
     return reason === undefined ? signedIn(Buffer.from(bundle.dsseEnvelope.payload, 'base64')) : { reason };
   } catch (error) {
     if (error instanceof LayerloomError && error.code === 'SIGSTORE_UNAVAILABLE') throw error;

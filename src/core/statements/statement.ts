@@ -20,7 +20,7 @@ export const buildTypes = {
   export: 'pkg:npm/layerloom#export/v1',
 } as const;
 
-/** The subject for the digest of all tensors (`tensorsDigest`), which is not a file. */
+/** Subject for the digest of all tensors (`tensorsDigest`), which is not a file. */
 export const tensorsSubject = 'tensors';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: 'expected a SHA-256 in lower case' });
@@ -65,7 +65,7 @@ const schema = z.strictObject({
       builder: z.strictObject({
         id: z.literal(builderId),
         version: z.record(z.string(), text),
-        /** The programs of an export. */
+        /** An export's programs. */
         builderDependencies: z
           .array(
             z.strictObject({
@@ -80,7 +80,7 @@ const schema = z.strictObject({
   }),
 });
 
-/** A statement that layerloom writes. */
+/** A statement by layerloom. */
 export type Statement = z.infer<typeof schema>;
 
 export type Dependency = Statement['predicate']['buildDefinition']['resolvedDependencies'][number];
@@ -90,7 +90,7 @@ export const statementText = (statement: Statement): string => `${JSON.stringify
 
 export type ReadStatement =
   | { readonly state: 'absent' }
-  /** `reason` is a phrase that follows the file's name. */
+  /** `reason` is a phrase after the file's name. */
   | { readonly state: 'invalid'; readonly reason: string }
   | { readonly state: 'read'; readonly statement: Statement; readonly bytes: Buffer };
 
@@ -116,7 +116,7 @@ export const parseStatement = (bytes: Buffer): ReadStatement => {
   return invalid(`is no statement of layerloom (${firstIssue(error)})`);
 };
 
-/** Reads a folder's statement; checks its form only. */
+/** Reads a folder's statement, checking only its form. */
 export const readStatement = async (directory: string): Promise<ReadStatement> => {
   const path = join(directory, statementName);
   try {

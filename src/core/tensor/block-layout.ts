@@ -1,4 +1,4 @@
-/** Elements of a block, and bytes. */
+/** Elements and bytes of a block. */
 const types = {
   F32: [1, 4],
   F16: [1, 2],
@@ -17,17 +17,17 @@ export type BlockType = keyof typeof types;
 
 export const blockTypes = Object.keys(types) as readonly BlockType[] as readonly [BlockType, ...BlockType[]];
 
-/** Returns the bytes of a row of elements; undefined if whole blocks do not fill the row. */
+/** Returns the bytes of a row of elements; undefined if it does not consist of whole blocks. */
 export const bytesOfRow = (type: BlockType, width: number): number | undefined => {
   const [elements, bytes] = types[type];
   return width % elements === 0 ? (width / elements) * bytes : undefined;
 };
 
-/** GGUF stores a tensor in blocks along rows, perhaps with permuted rows. */
+/** GGUF's storage of a tensor: in blocks along rows, which may be permuted. */
 export interface BlockLayout {
   readonly type: BlockType;
   readonly width: number;
-  /** Rows of an attention head whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …. 0: in order. */
+  /** Rows per attention head whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: in order. */
   readonly head: number;
   /** A number to add to each value in float32, unless 0. */
   readonly plus: number;

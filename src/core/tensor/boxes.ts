@@ -7,14 +7,14 @@ export interface Box {
   readonly sizes: Shape;
 }
 
-/** Limit on pieces. A program holds 4,096 byte ranges, and a merge reads several models. */
+/** Most pieces. A program holds 4,096 byte ranges, and a merge reads several models. */
 export const mostPieces = 1024;
 
-/** Limit on runs: twice those of a vocabulary of 256,000 tokens on 8 columns of devices. */
+/** Most runs: twice those of a vocabulary of 256,000 tokens on 8 columns of devices. */
 const mostRuns = 1 << 22;
 
 /**
- * Returns why boxes do not hold each element of a shape exactly once.
+ * Returns why boxes do not contain each element of a shape exactly once.
  *
  * @param shape of a checked number of elements
  */
@@ -46,7 +46,7 @@ const areApart = (boxes: readonly Box[], dimensions: number): boolean => {
   return false;
 };
 
-/** Groups boxes whose intervals in a dimension overlap, directly or by others. */
+/** Groups boxes whose intervals in a dimension overlap, directly or through others. */
 const groupsAlong = (boxes: readonly Box[], dimension: number): readonly (readonly Box[])[] => {
   const [begin, size] = [
     ({ at }: Box) => itemAt(at, dimension),
@@ -62,7 +62,7 @@ const groupsAlong = (boxes: readonly Box[], dimension: number): readonly (readon
   return groups;
 };
 
-/** The last dimension that the box does not fill; runs are cut there. */
+/** Returns the last dimension that the box does not fill; runs are cut there. */
 const cutOf = (shape: Shape, { sizes }: Box): number =>
   Math.max(
     0,
@@ -92,7 +92,9 @@ export const runsOf = (shape: Shape, box: Box): readonly Run[] => {
 const firstOf = (shape: Shape, { at }: Box): number =>
   at.reduce((sum, index, dimension) => sum + index * strideOf(shape, dimension), 0);
 
-/** Returns the boxes of elements `from` to `to` of a flattened tensor, in order: at most two a dimension. */
+/**
+ * Returns the boxes of elements `from` to `to` of a flattened tensor, in order: at most two per dimension.
+ */
 export const boxesOfRange = ([extent, ...inner]: Shape, from: number, to: number): readonly Box[] => {
   if (from === to) return [];
   if (extent === undefined) return [{ at: [], sizes: [] }];
@@ -112,7 +114,7 @@ export const boxesOfRange = ([extent, ...inner]: Shape, from: number, to: number
   ];
 };
 
-/** Returns the greatest number of elements that divides the runs of all boxes, and their places. */
+/** Returns the largest number of elements that divides the runs of all boxes, and their places. */
 export const unitOf = (shape: Shape, boxes: readonly Box[]): number =>
   greatestDivisor(
     boxes.flatMap((box) => {

@@ -68,7 +68,7 @@ export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
 /** Compares dtypes: negative if the reference implementation writes tensors of `a` first. */
 export const compareDtypes = (a: Dtype, b: Dtype): number => valueAt(order, b) - valueAt(order, a);
 
-/** Names of floating-point dtypes for `--dtype`. The first is torch's, as in `config.json`. */
+/** Names of floating-point dtypes for `--dtype`; the first is torch's, as in `config.json`. */
 const names = {
   BF16: ['bfloat16', 'bf16'],
   F16: ['float16', 'fp16', 'f16', 'half'],

@@ -16,7 +16,7 @@ export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   return joined;
 };
 
-/** Returns the rest of ranges without those present, in ascending order and without overlaps. */
+/** Returns the parts of ranges that are not present, ascending without overlaps. */
 export const subtractExtents = (extents: readonly Extent[], present: readonly Extent[]): Extent[] => {
   const rest: Extent[] = [];
   const taken = joinExtents(present);

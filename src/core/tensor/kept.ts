@@ -8,7 +8,7 @@ export const encodeKept = (kept: Uint8Array): string => {
   return Buffer.from(bits).toString('base64');
 };
 
-/** Returns one byte for each row; rows beyond the end of the text are 0. */
+/** Returns a byte per row; rows beyond the text are 0. */
 export const decodeKept = (text: string, rows: number): Uint8Array => {
   const bits = Buffer.from(text, 'base64');
   return Uint8Array.from({ length: rows }, (_, row) => ((bits[row >> 3] ?? 0) >> (row & 7)) & 1);

@@ -19,7 +19,7 @@ export interface CodesInRows {
   /** Size of a stored matrix. */
   readonly rows: number;
   readonly width: number;
-  /** Elements from a row to the next, padding included; for `down`, words from a row of words. */
+  /** Elements from one row to the next, with padding; for `down`, words from a row of words. */
   readonly stride: number;
 }
 
@@ -36,13 +36,13 @@ export const factorKinds = ['times', 'divisor'] as const;
 
 export type FactorKind = (typeof factorKinds)[number];
 
-/** Layout of codes in consecutive matrices. */
+/** Layout of quantised blocks in consecutive matrices. */
 export interface QuantisedBlocks extends CodesInRows {
-  /** Elements of a block share a scale. Each matrix starts a new block. */
+  /** Size of a block, whose elements share a scale. Each matrix starts a new block. */
   readonly block: readonly [rows: number, columns: number];
   /** True if the tensor is the transpose of each stored matrix. */
   readonly transposed: boolean;
-  /** A float32 factor by which products are multiplied, and then rounded again. */
+  /** A float32 factor by which products are multiplied and then rounded again. */
   readonly after?: number | undefined;
 }
 
@@ -52,7 +52,7 @@ export interface ZeroPoints<Reference> extends Omit<CodesInRows, 'rows' | 'width
   readonly of: Reference;
 }
 
-/** Scales as bytes that index 256 numbers; times the scale of the byte's block, plus an offset. */
+/** Scales as bytes that index 256 numbers, times the scale of the byte's block, plus an offset. */
 export interface NestedScales<Reference> {
   readonly block: number;
   readonly offset: number;
@@ -84,6 +84,6 @@ export const gridOf = ({
   Math.ceil(width / block[1]),
 ];
 
-/** `groups` assigns input features to groups. */
+/** Returns the number of input features that `groups` assigns. */
 export const inputFeatures = ({ rows, width, transposed }: QuantisedBlocks): number =>
   transposed ? rows : width;

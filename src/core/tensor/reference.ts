@@ -5,7 +5,7 @@ import type { QuantisationLayout } from './quantisation-layout.js';
 /** Sizes of a tensor's dimensions; empty for a scalar. */
 export type Shape = readonly number[];
 
-/** A box of a tensor, whose elements are contiguous in a file. */
+/** A box of a tensor, with contiguous elements in a file. */
 export interface TensorPiece {
   readonly file: number;
   readonly begin: number;
@@ -15,7 +15,7 @@ export interface TensorPiece {
   readonly sizes: Shape;
 }
 
-/** The location of a tensor's bytes. `begin` and `end` are offsets in the file. */
+/** Where a tensor's bytes are; `begin` and `end` are offsets in the file. */
 export interface TensorReference {
   /** Index of the file in its checkpoint. */
   readonly file: number;
@@ -23,13 +23,13 @@ export interface TensorReference {
   readonly end: number;
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** An adapter's change of these bytes; the value is the sum, rounded to `dtype`. */
+  /** An adapter's change to these bytes; the value is the sum, rounded to `dtype`. */
   readonly change?: TensorChange;
-  /** How quantised values are computed; `begin` and `end` then locate codes, and `dtype` is an output's. */
+  /** How quantised values are computed; then `begin` and `end` locate codes, and `dtype` is the output's. */
   readonly quantised?: QuantisationLayout<TensorReference>;
-  /** How values are computed from a container's blocks. `dtype` is that of an output. */
+  /** How values are computed from a container's blocks; then `dtype` is the output's. */
   readonly blocks?: BlockLayout;
-  /** Two or more boxes that hold each element once; `file`, `begin` and `end` are then those of the first. */
+  /** Two or more boxes with each element once; then `file`, `begin` and `end` are the first one's. */
   readonly pieces?: readonly TensorPiece[];
 }
 
@@ -43,7 +43,7 @@ export const storedBytes = ({
   readonly pieces?: readonly Pick<TensorPiece, 'begin' | 'end'>[];
 }): number => pieces.reduce((sum, piece) => sum + piece.end - piece.begin, 0);
 
-/** A change of a stored tensor; `src/core/models/adapters/kinds/` defines the kinds. */
+/** A change to a stored tensor; `src/core/models/adapters/kinds/` defines the kinds. */
 export interface TensorChange {
   readonly kind: string;
 }

@@ -14,7 +14,7 @@ export interface StoredTensor {
   readonly dtype: Dtype;
 }
 
-/** @throws Error for a tensor in pieces, which is no single byte range */
+/** @throws Error for a tensor in pieces, which is not a single byte range */
 export const storedTensor = (
   input: number,
   {
@@ -36,7 +36,7 @@ export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
 /** Ranges with equal keys are read once. */
 export type IdOfSource = (source: StoredTensor) => string;
 
-/** A file of several inputs (the base of adapters) counts once. */
+/** A file that several inputs use (the base of adapters) counts once. */
 export const idByPath =
   (inputs: readonly { readonly files: readonly { readonly path: string }[] }[]): IdOfSource =>
   ({ input, file, begin, end }) =>

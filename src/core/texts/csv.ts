@@ -1,11 +1,11 @@
 import Papa from 'papaparse';
 
-/** Room for 50,000 rows of scores: with quotes, the library takes a second for a megabyte. */
+/** Room for 50,000 rows of scores. With quotes, the library takes a second per megabyte. */
 export const mostCsvBytes = 4 * 1024 * 1024;
 
 export interface CsvTable {
   readonly rows: readonly (readonly string[])[];
-  /** The faulty row, counted from 0, and the reason. */
+  /** The faulty row, from 0, and the reason. */
   readonly fault: { readonly row: number; readonly reason: string } | undefined;
 }
 

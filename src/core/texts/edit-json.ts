@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { keyOf } from './json.js';
 import { walkJson } from './walk-json.js';
 
-/** An edit of a key of the outermost object, or of an object inside it; undefined removes the key. */
+/** An edit of a key in the outermost object or an object in it; undefined removes the key. */
 export interface JsonEdit {
   readonly path: readonly [key: string] | readonly [key: string, inner: string];
   readonly value: unknown;
@@ -11,7 +11,9 @@ export interface JsonEdit {
 export interface ObjectPlace {
   readonly begin: number;
   readonly end: number;
-  /** Begin and end of each key and value, four numbers each; flat, as objects may have a million keys. */
+  /**
+   * Begin and end of each key and value, four numbers each; flat, because objects may have a million keys.
+   */
   readonly properties: readonly number[];
 }
 
@@ -54,7 +56,7 @@ export const objectPlaces = (
   return { root, inner };
 };
 
-/** Returns the text of the value at a path; undefined if the path does not exist. */
+/** Returns the text of the value at a path, if it exists. */
 export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string | undefined => {
   const { root, inner } = objectPlaces(text, new Set([key]));
   const { properties = [] } = (innerKey === undefined ? root : inner.get(key)) ?? {};
@@ -65,7 +67,7 @@ export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string 
   return undefined;
 };
 
-/** A number that is written exactly as spelt. */
+/** A number written exactly as spelt. */
 export class SpeltNumber {
   readonly spelling: string;
 
@@ -77,10 +79,10 @@ export class SpeltNumber {
 type Piece = readonly [begin: number, end: number, content: string];
 
 /**
- * Leaves everything but the edited values, so that numbers keep their spelling (`1e-05`, `10000.0`). Takes
- * one pass.
+ * Changes only the edited values, so that other numbers keep their spelling (`1e-05`, `10000.0`). Takes one
+ * pass.
  *
- * @param edits distinct paths, none within another; ignored inside a key that holds no object
+ * @param edits distinct paths, none within another; ignored inside a key without an object
  */
 export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
   const outer = new Map<string, unknown>();
@@ -107,9 +109,9 @@ export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
 };
 
 interface Style {
-  /** White space before the first key; undefined if that key is on its object's line. */
+  /** White space before the first key; undefined if it is on its object's line. */
   readonly indent: string | undefined;
-  /** Text between a comma and the next key; `colon` is the text between a key and its value. */
+  /** Text between a comma and the next key; `colon`: text between a key and its value. */
   readonly behindComma: string;
   readonly colon: string;
 }
@@ -139,7 +141,7 @@ const changesOf = (
   const pieces: Piece[] = [];
   const absent = new Map([...values].filter(([, value]) => value !== undefined));
   let end: number | undefined;
-  /** Begin of the removed properties that precede the first one to stay. */
+  /** Begin of the removed properties before the first one that stays. */
   let first: number | undefined;
   for (let at = 0; at < properties.length; at += 4) {
     const [keyBegin, keyEnd, begin, valueEnd] = properties.slice(at, at + 4) as [
@@ -182,7 +184,7 @@ const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): st
     },
     indent === undefined ? undefined : unit,
   );
-  // A spelt value keeps its line ends.
+  // Values given as text keep their line ends.
   const placed = indent === undefined ? json : json.replaceAll('\n', behindComma);
   return numbers.length === 0 ? placed : placed.replaceAll(JSON.stringify(mark), () => numbers.shift() ?? '');
 };

@@ -1,7 +1,7 @@
 /** Runs in a thread (`in-thread.ts`), so the build bundles this module (`scripts/bundle-libraries.mjs`). */
 
 /**
- * The texts in which each expression matches.
+ * Returns the texts that each expression matches.
  *
  * @throws SyntaxError for an invalid expression
  */
@@ -12,8 +12,8 @@ export const found = (expressions: readonly string[], texts: readonly string[]):
   });
 
 /**
- * Returns what an expression takes from each text: of its first or last match, the first group that matched, else the
- * whole match.
+ * Returns what an expression extracts from each text: from its first or last match, the first group that
+ * matched, else the whole match.
  *
  * @throws SyntaxError for an invalid expression
  */

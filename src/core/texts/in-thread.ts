@@ -22,7 +22,7 @@ type Answer = { readonly value: unknown } | { readonly reason: string } | { read
 
 const everyMs = 50;
 
-/** Limit, several times what the largest tokenizers need. */
+/** Most memory, several times what the largest tokenizers need. */
 const mostMegabytes = 2048;
 
 /** A thread for a library that reads texts from outside. A call that exceeds its time ends the thread. */
@@ -52,8 +52,8 @@ export class LibraryThread {
   /**
    * Calls must not overlap.
    *
-   * @param seconds CPU time of the process, added to the time that earlier calls left; unlike wall time, it
-   *   does not run out on a busy machine
+   * @param seconds CPU time of the process, added to what earlier calls left; unlike wall time, it does not
+   * run out on a busy machine
    * @throws TookTooLong; LayerloomError THREADS_UNAVAILABLE; Error with the library's own message
    */
   async call(name: string, values: readonly unknown[], seconds: number): Promise<unknown> {
@@ -82,7 +82,7 @@ export class LibraryThread {
     }
   }
 
-  /** Works even during a call. */
+  /** May be called during a call. */
   async end(): Promise<void> {
     await this.#worker.terminate();
   }

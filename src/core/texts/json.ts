@@ -4,15 +4,15 @@ import { TextRefused } from './text-refused.js';
 import { placeIn, walkJson } from './walk-json.js';
 
 export interface JsonReading {
-  /** True to read Python's `NaN`, `Infinity` and `-Infinity`, as strings. Default: refused. */
+  /** Read Python's `NaN`, `Infinity` and `-Infinity` as strings; default: refused. */
   readonly python?: boolean;
   readonly mostValues?: number | undefined;
 }
 
-/** Limits for files that layerloom wrote and someone may have edited, such as large plans. */
+/** Limits for files by layerloom that someone may have edited, such as large plans. */
 export const ownFile: JsonReading = { mostValues: 64_000_000 };
 
-/** A duplicate key in an object: readers take the first or the last. */
+/** A duplicate key in an object; readers disagree on which value counts. */
 export class KeyTwice extends TextRefused {
   readonly path: readonly string[];
 
@@ -127,7 +127,7 @@ const keyTwice = (text: string): KeyTwice | undefined => {
   return found;
 };
 
-/** Returns the key in a range of the text, which includes its quotes. */
+/** Returns the key in a range of the text, quotes included. */
 export const keyOf = (text: string, begin: number, end: number): string => {
   const key = text.slice(begin, end);
   return key.includes('\\') ? (JSON.parse(key) as string) : key.slice(1, -1);

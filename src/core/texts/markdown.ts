@@ -1,6 +1,6 @@
 // Reads model cards of any length, each line once.
 
-/** A fenced block; `begin` and `end` locate its content in the text. */
+/** A fenced block; `begin` and `end` locate its content. */
 export interface FencedBlock {
   /** The first word after the opening fence, in lower case. */
   readonly language: string;
@@ -35,7 +35,7 @@ export const frontMatterOf = (card: string): string | undefined => {
 
 const opening = /^ {0,3}(?<fence>`{3,}|~{3,})[ \t]*\{?\.?(?<language>[^\s`}]*)/;
 
-/** Returns fenced blocks as CommonMark defines them, outside lists and quotations. */
+/** Returns fenced blocks as in CommonMark, outside lists and quotations. */
 export const fencedBlocks = (card: string): FencedBlock[] => {
   const blocks: FencedBlock[] = [];
   let open: { readonly fence: string; readonly language: string; readonly begin: number } | undefined;
@@ -51,7 +51,7 @@ export const fencedBlocks = (card: string): FencedBlock[] => {
   return blocks;
 };
 
-/** A closing fence has at least as many marks as the opening fence, and nothing after them. */
+/** True for a closing fence: at least as many marks as the opening one, and nothing after them. */
 const closes = (line: string, fence: string): boolean => {
   const marks = line.replace(/^ {0,3}/, '').trimEnd();
   return marks.length >= fence.length && marks === fence.charAt(0).repeat(marks.length);

@@ -1,2 +1,2 @@
-/** Completes a sentence about the file: `is not JSON (line 2, column 5)`. */
+/** A reason that completes a sentence about the file: `is not JSON (line 2, column 5)`. */
 export class TextRefused extends Error {}

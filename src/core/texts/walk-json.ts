@@ -6,14 +6,13 @@ const deepest = 1000;
 /** Most values: twice the number in any configuration, list of tokens or index. */
 const usualValues = 2_000_000;
 
-/** Each key counts as this many values, because it takes longer to read. */
+/** Values that a key counts as, because keys take longer to read. */
 const valuesOfKey = 6;
 
-/** Positions are in the text. Brackets and quotes belong to their values. */
+/** Positions are offsets in the text. Brackets and quotes belong to their values. */
 export interface JsonEvents {
   open?(at: number, isObject: boolean): void;
   close?(end: number): void;
-  /** A key of the innermost open object. */
   key?(begin: number, end: number): void;
   /** A string, a number, or a word such as `true`. */
   scalar?(begin: number, end: number): void;
@@ -26,7 +25,7 @@ const isHexDigit = (code: number): boolean =>
   isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
 /**
- * Does not recurse. Accepts `NaN`, `Infinity` and `-Infinity`, as Python writes them.
+ * Walks JSON without recursion. Accepts `NaN`, `Infinity` and `-Infinity`, as Python writes them.
  *
  * @throws TextRefused at the first fault, and beyond the limits
  */
@@ -144,7 +143,7 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
   if (at < text.length) refuse();
 };
 
-/** Returns line and column, which count from 1. */
+/** Returns line and column, from 1. */
 export const placeIn = (text: string, at: number): string => {
   let line = 1;
   let begin = 0;

@@ -16,13 +16,13 @@ export { isAlias, isMap, isScalar, isSeq, type Node as YamlNode, type YAMLMap } 
 
 export type YamlDocument = Document.Parsed;
 
-/** Limit on nesting, which could overflow the recursive parser's stack. Recipes have a few levels. */
+/** Deepest nesting, which could overflow the recursive parser's stack. Recipes have a few levels. */
 const deepest = 64;
 
-/** Limit on lexemes and lines; an experiment of 10,000 merges has fewer. A lexeme takes microseconds. */
+/** Most lexemes and lines; an experiment of 10,000 merges has fewer. A lexeme takes microseconds. */
 const mostLexemes = 300_000;
 
-/** Limit on values that aliases add: a few lines can expand to billions. */
+/** Most values that aliases add: a few lines can expand to billions. */
 export const mostAliased = 10_000;
 
 export class YamlRefused extends TextRefused {
@@ -35,7 +35,7 @@ export class YamlRefused extends TextRefused {
 }
 
 interface YamlReading {
-  /** True to ignore tags of other programs, such as `!function`. Default: refused. */
+  /** Ignore tags of other programs, such as `!function`; default: refused. */
   readonly takesTags?: boolean;
   readonly most?: number;
 }
@@ -54,8 +54,7 @@ export const yamlDocuments = (
 ): readonly YamlDocument[] => {
   const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
   let fault: YamlRefused | undefined;
-  // Throws at the first fault, because each character may be one; the library catches the exception and
-  // reports it.
+  // Throws at the first fault, because each character may be one; the library catches and reports it.
   composer['onError'] = (source: FaultPlace, _code: string, message: string, isWarning = false) => {
     if (isWarning && takesTags) return;
     const offset = typeof source === 'number' ? source : 'offset' in source ? source.offset : source[0];
@@ -102,7 +101,7 @@ const lineEnds = (text: string): number => {
 export type Repeated = 'none' | 'last';
 
 /**
- * The text holds one document. Objects have no prototype.
+ * The text has one document. Objects have no prototype.
  *
  * @throws YamlRefused
  */
@@ -118,7 +117,7 @@ interface Pair {
 
 const plain = (root: YamlNode | null, repeated: Repeated): unknown => {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>();
-  /** How many values, and how many of them from aliases. */
+  /** Number of values, and how many are from aliases. */
   let [read, aliased] = [0, 0];
   const refused = (reason: string, { range }: YamlNode) => new YamlRefused(reason, range?.[0] ?? 0);
   const convert = (node: YamlNode | null): unknown => {
