@@ -54,7 +54,7 @@ export const statedOf = async (folder: string, file: string | undefined): Promis
   }
   const names = file === undefined ? await namesIn(folder) : [`${file}${derivationEnd}`];
   const derivations = names.filter((name) => name.endsWith(`.gguf${derivationEnd}`));
-  // Of several, none describes the folder.
+  // If there are several, none describes the folder.
   const [derivation, ...others] = derivations;
   if (derivation === undefined || others.length > 0) return { state: 'absent' };
   return await derivationIn(folder, derivation);

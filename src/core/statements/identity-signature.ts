@@ -4,8 +4,7 @@ import { optionName } from '../base/errors/option-name.js';
 import { visibleLine } from '../base/errors/visible.js';
 import { type Bundle, type Prover, payloadType, type SignedBy } from './signature.js';
 
-// Signatures by an identity, through the library sigstore. Its messages and causes may contain a token, so
-// both are dropped.
+// Signatures by an identity, through the library sigstore, whose messages and causes are dropped: they may contain a token.
 
 interface Verifier {
   verify(bundle: unknown): {

@@ -112,7 +112,7 @@ const bundleSchema = z.object({
   }),
 });
 
-/** A signature file's content, of which only the form was checked. */
+/** A signature file's content; only its form was checked. */
 export type Bundle = z.infer<typeof bundleSchema>;
 
 /** True for a path that a listing of the folder could contain. */

@@ -15,7 +15,7 @@ export interface TensorPiece {
   readonly sizes: Shape;
 }
 
-/** Where a tensor's bytes are; `begin` and `end` are offsets in the file. */
+/** The place of a tensor's bytes; `begin` and `end` are offsets in the file. */
 export interface TensorReference {
   /** Index of the file in its checkpoint. */
   readonly file: number;

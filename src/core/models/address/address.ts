@@ -28,13 +28,12 @@ export interface AdaptedAddress {
 export type ModelAddress = PlainAddress | AdaptedAddress;
 
 /**
- * Parses a model's name from a user or recipe. An existing path is used as is, whatever characters it
- * contains, then `DIR#ADAPTER`. Otherwise a plus separates base and adapter, if there is a model on either
- * side.
+ * Parses a model's name from a user or recipe. An existing path is used as is, whatever its characters; next
+ * is `DIR#ADAPTER`. Otherwise a plus between two models separates base and adapter.
  *
  * @param folder start of relative paths
  * @throws USAGE for an unexpanded `~`; INVALID_PARAMETER for a repository or revision that the hub cannot
- *   have; READ_FAILED if existence cannot be checked and the text might name another model
+ * have; READ_FAILED if existence cannot be checked and the text might name another model
  */
 export const parseAddress = async (text: string, folder = '.'): Promise<ModelAddress> => {
   const isHere = (path: string) => existsIn(folder, path);
@@ -78,7 +77,7 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
   return { kind: 'model', at, isHere: false };
 };
 
-/** True for a text that must be a path, existing or not. */
+/** True for text that must be a path, whether or not it exists. */
 const isPathAlone = (text: string): boolean => (isAbsolute(text) || isDotted(text)) && !text.includes('+');
 
 export const printAddress = (address: ModelAddress): string =>
@@ -96,7 +95,7 @@ export const mapPlaces = (address: ModelAddress, change: (model: PlainAddress) =
     ? { ...address, at: change(address) }
     : { ...address, base: mapPlaces(address.base, change), adapter: mapPlaces(address.adapter, change) };
 
-/** True for a path that begins with `./` or `../`: no source has such names. */
+/** True for a path that begins with `./` or `../`, which no source's name does. */
 export const isDotted = (at: string): boolean => /^\.\.?(\/|$)/.test(at);
 
 /** Makes existing and dotted paths absolute. Others stay, because `org/name` may be a hub model. */

@@ -1,22 +1,20 @@
-/** A model on the hub, as found in the local cache. */
+/** A hub model found in the local cache. */
 export interface HubRevision {
-  /** `org/name`. */
   readonly id: string;
   /** The commit, which names the snapshot's folder. */
   readonly revision: string;
-  /** Path of the model within the snapshot; absent if the model is the whole snapshot. */
+  /** Path within the snapshot; absent if the model is the whole snapshot. */
   readonly inside?: string;
 }
 
-/** A model's origin, by which other machines find it; each source except local files has a key. */
+/** A model's origin, by which other machines find it. Each source except local files has a key. */
 export interface Origin {
   readonly hub?: HubRevision;
 }
 
 export interface FoundModel extends Origin {
-  /** The name of `NAME=PATH`; otherwise `org/name` in the hub cache, or the path's last part. */
+  /** The name in `NAME=PATH`; otherwise `org/name` in the hub cache, or the path's last part. */
   readonly name: string;
-  /** Absolute path of a directory or file. */
   readonly path: string;
 }
 
@@ -32,7 +30,7 @@ export const originOf = ({ hub }: Origin): Origin => (hub === undefined ? {} : {
 /** True for local files, whose only origin is the path. */
 export const isLocal = (model: Origin): boolean => Object.keys(originOf(model)).length === 0;
 
-/** Returns `org/name@COMMIT` of a hub model or of a part of its snapshot; undefined for local files. */
+/** Returns `org/name@COMMIT` of a hub model or part of its snapshot; undefined for local files. */
 export const commitText = ({ hub }: Origin): string | undefined =>
   hub === undefined ? undefined : `${hub.id}@${hub.revision}`;
 

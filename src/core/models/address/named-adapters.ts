@@ -4,7 +4,7 @@ import { namesIn } from '../../base/files/unless-missing.js';
 import { adapterConfigName } from '../checkpoint/files/file-names.js';
 import { checkpointName } from '../checkpoint/files/run-folder.js';
 
-/** The adapter that PEFT saves in the directory itself; others have folders of their names. */
+/** The adapter that PEFT saves in the directory itself; others have folders of their own. */
 const defaultName = 'default';
 
 interface NamedAdapter {
@@ -12,7 +12,6 @@ interface NamedAdapter {
   readonly adapter: string;
 }
 
-/** Splits `DIR#NAME`; undefined for other texts. */
 export const splitAdapter = (text: string): NamedAdapter | undefined => {
   const found = /^(?<directory>.+)#(?<adapter>[^#/\\]+)$/s.exec(text)?.groups;
   const { directory = '', adapter = '' } = found ?? {};
@@ -20,7 +19,7 @@ export const splitAdapter = (text: string): NamedAdapter | undefined => {
 };
 
 /**
- * Returns the folder of `DIR#NAME`, an adapter of several in a directory; otherwise undefined.
+ * Returns the folder of `DIR#NAME`, one of several adapters in a directory.
  *
  * @param isHere true for an existing path
  */

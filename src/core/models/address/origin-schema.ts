@@ -13,5 +13,5 @@ type Shape = Record<keyof Origin, z.ZodType>;
 
 export const originShape = { hub: hub.exactOptional() } satisfies Shape;
 
-/** Schema for records, where unknown keys are ignored. */
+/** Schema for records, which ignore unknown keys. */
 export const recordedOriginShape = { hub: hub.strip().exactOptional() } satisfies Shape;

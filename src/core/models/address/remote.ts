@@ -1,19 +1,20 @@
 import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 
-// Names and revisions become parts of paths and URLs, so they are checked by the rules of the hub and Git.
+// Names and revisions become parts of paths and URLs, so they are checked by the hub's and Git's rules.
 
 /** A hub model as users spell it: `org/name[@revision]`. */
 export interface HubModel {
-  /** `org/name`. */
   readonly id: string;
   /** A branch, tag or commit; default `main`. */
   readonly revision: string;
 }
 
-/** A part of a repository's name: begins and ends with a letter, digit or `_`, unlike `./model`. */
+/** Part of a repository's name: begins and ends with a letter, digit or `_`, unlike `./model`. */
 const namePart = /^\w(?:[\w.-]{0,94}\w)?$/;
 
-/** True for a valid repository name, `org/name`. `--` would make its cache folder's name ambiguous. */
+/**
+ * True for a repository name, `org/name`. `--` is excluded: it would make the cache folder's name ambiguous.
+ */
 export const isRepositoryName = (text: string): boolean => {
   const parts = text.split('/');
   return (
@@ -24,13 +25,13 @@ export const isRepositoryName = (text: string): boolean => {
   );
 };
 
-/** A part of a branch or tag. Git forbids dots at the start and end, and `.lock` at the end. */
+/** Part of a branch or tag. Git forbids dots at start and end, and `.lock` at the end. */
 const revisionPart = /^\w(?:[\w.-]*[\w-])?$/;
 
-/** File systems allow names of at most this length. */
+/** Longest name in file systems. */
 const longestRevision = 255;
 
-/** True for a valid branch, tag or commit in Git: `main`, `refs/pr/1`, `v1.0`. */
+/** True for a branch, tag or commit that Git allows: `main`, `refs/pr/1`, `v1.0`. */
 export const isRevision = (text: string): boolean =>
   text.length <= longestRevision &&
   !text.includes('..') &&
@@ -48,14 +49,14 @@ export const parseHubId = (model: string): HubModel | undefined => {
 
 export const isHubId = (model: string): boolean => parseHubId(model) !== undefined;
 
-/** Matches an address of the hub, as copied from a browser, or `hf://` of the hub's file system. */
+/** Matches a hub address copied from a browser, or `hf://` of the hub's file system. */
 const hubAddress = /^(?:(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)|hf:\/)\/(?<path>[^?#]+)/i;
 
 export const isHubAddress = (model: string): boolean => hubAddress.test(model);
 
 /**
  * Returns `org/name@revision` for a model's address on the hub (`https://huggingface.co/org/name/tree/main`);
- * undefined for other texts. The revision distinguishes the result from a folder `org/name`.
+ * undefined for other text. The revision distinguishes it from a folder `org/name`.
  *
  * @throws INVALID_PARAMETER for the address of a file or data set
  */
@@ -76,7 +77,7 @@ export const idOfHubAddress = (model: string): string | undefined => {
   );
 };
 
-/** Matches a text spelt like a hub model with a revision, valid or not. */
+/** Matches text spelt like a hub model with a revision, valid or not. */
 const withRevision = /^[\w-][\w.-]*\/[^/@]+@/;
 
 /**

@@ -11,26 +11,26 @@ import { saysTied } from './ties.js';
 
 /** A tensor's position in its model. */
 export interface Place {
-  /** Layer number, from 0 at the embeddings; undefined outside the layers. */
+  /** Layer number, counted from the embeddings; undefined outside the layers. */
   readonly layer: number | undefined;
   readonly role: Role;
-  /** The name after `layers.N.`, or the whole name outside the layers. */
+  /** The name after `layers.N.`; outside the layers the whole name. */
   readonly module: string;
 }
 
 /** A checkpoint's architecture, derived from tensor names and `config.json`. */
 export interface Architecture {
-  /** `model_type` of `config.json`, or a guess from tensor names. */
+  /** `model_type` in `config.json`, or a guess from tensor names. */
   readonly family: string;
-  /** The naming convention. Meta's checkpoints also have another order of rows in q and k. */
+  /** Naming convention. Meta's checkpoints also order rows of q and k differently. */
   readonly naming: 'huggingface' | 'meta';
   /** Number of layers; 0 without layer numbers, or if several stacks are possible. */
   readonly layers: number;
-  /** Prefixes of layer numbers, such as `model.layers`, one for each stack. Most models have one stack. */
+  /** Prefixes of layer numbers, such as `model.layers`, one per stack. Most models have one stack. */
   readonly stacks: readonly string[];
   /**
    * True if the head equals the embeddings: by their bytes, by `config.json`, or because no head is stored.
-   * Undefined if a head is stored, and neither `config.json` nor the family's default decides.
+   * Undefined if a head is stored and neither `config.json` nor the family's default decides.
    */
   readonly tied: boolean | undefined;
   /** Tensors with role `other`. */
@@ -39,8 +39,8 @@ export interface Architecture {
 }
 
 /**
- * Derives the architecture from tensor names and `config.json`. Unknown families are read by the pattern
- * `…layers.N.…` (or `h`, `blocks`) and by the names of known families.
+ * Derives the architecture from tensor names and `config.json`. Unknown families are recognised by the
+ * pattern `…layers.N.…` (or `h`, `blocks`) and by known families' names.
  *
  * @param stack selects one of several stacks: `encoder`, `decoder`, or the whole prefix
  * @throws INVALID_PARAMETER for an unknown stack; LAYER_MISSING above the limit on layers
@@ -80,7 +80,7 @@ export const requireLayers = ({ stacks, layers, places }: Architecture, model: s
   if (present.size < layers) throw layerMissing(model, layers, present);
 };
 
-/** Returns a function that maps names to places. Layers of other stacks count as outside the layers. */
+/** Returns a function that maps names to places. Other stacks' layers count as outside the layers. */
 const placer = (
   family: Family | undefined,
   found: readonly string[],

@@ -1,7 +1,6 @@
 /**
- * Prefixes of a whole model's names, or of the language model's within a larger one: transformers'
- * `base_model_prefix`, which files of the base class lack, and prefixes that its versions gave to multimodal
- * models.
+ * Prefixes of all of a model's names, or of its language model's: transformers' `base_model_prefix`, which
+ * files of the base class lack, and prefixes that its versions gave to multimodal models.
  */
 const wholes = new Set([
   ...['model', 'transformer', 'language_model', 'text_model', 'backbone', 'gpt_neox', 'rwkv', 'biogpt'],
@@ -19,7 +18,7 @@ const renamed: readonly (readonly [inFiles: RegExp, inModel: string])[] = [
   [/^((?:model\.)?vision_tower)\.vision_model\./, '$1.'],
 ];
 
-/** Removes prefixes that depend on class and transformers version: `transformer.h.0` becomes `h.0`. */
+/** Removes prefixes that depend on class and transformers version: `transformer.h.0` → `h.0`. */
 export const canonicalName = (name: string): string => {
   let rest = renamed.reduce((spelt, [inFiles, inModel]) => spelt.replace(inFiles, inModel), name);
   for (let dot = rest.indexOf('.'); dot > 0 && wholes.has(rest.slice(0, dot)); dot = rest.indexOf('.'))
@@ -27,7 +26,7 @@ export const canonicalName = (name: string): string => {
   return rest;
 };
 
-/** Returns a head that transformers misses: it renames `embed_out.` only at the start of a name. */
+/** Returns a head that transformers misses because it renames `embed_out.` only at the start of a name. */
 export const lostHead = (names: Iterable<string>): string | undefined =>
   [...names].find(
     (name) => /^(?:\w+\.)+embed_out\.weight$/.test(name) && canonicalName(name).startsWith('embed_out.'),
@@ -47,8 +46,8 @@ export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, st
 };
 
 /**
- * Maps one model's names to another's spelling, where the two differ. A name that the other model lacks gets
- * the prefix of similar names.
+ * Maps one model's names to another's spelling where they differ. A name that the other model lacks gets
+ * similar names' prefix.
  *
  * @param like names of the model whose spelling is wanted
  */

@@ -1,7 +1,7 @@
-// Model types whose files name modules unlike transformers' classes, so that another loader fails. Found by
-// loading an output of each type (test/peers/loads.test.ts).
+// Model types whose files name modules differently from transformers' classes, so that another loader fails.
+// Found by loading an output of each type (test/peers/loads.test.ts).
 
-/** Types for which PEFT 0.21 loads an adapter incompletely, if names are those of the base's files. */
+/** Types for which PEFT 0.21 loads an adapter incompletely if names are those in the base's files. */
 const notByPeft = new Set(
   `axk1 axk2 bailing_hybrid blip-2 cosmos3_omni deepseek_v4 exaone flint granite_speech granite_speech_plus granitemoe_swa
   gte hrm_text hy_v3 hy_v4 ibert inkling_mm_model inkling_text instructblip instructblipvideo jamba jina_embeddings_v3
@@ -11,7 +11,7 @@ const notByPeft = new Set(
   video_llava vision-encoder-decoder zaya`.split(/\s+/),
 );
 
-/** Types for which transformers 5.24 does not load block-wise FP8 weights completely. */
+/** Types for which transformers 5.24 loads block-wise FP8 weights incompletely. */
 const notInFp8 = new Set(
   `granitemoe_swa gte hy_v4 inkling_mm_model inkling_text jina_embeddings_v3 lara_mini minimax_m3_vl_text mistral4
   molmo2_text nomic_bert qianfan_ocr qwen3_vl_moe sarvam_moe zaya`.split(/\s+/),

@@ -27,7 +27,7 @@ const buffer =
 export const otherTower =
   /(^|\.)((vision|visual|image|vit|audio|speech|sound|mtp|multi_modal|mm_|projector|connector|resampler|perceiver)\w*|vpm|apm)(\.|$)/;
 
-/** The matrix of a token head, which may be tied to the embeddings. */
+/** A token head's matrix, which may be tied to the embeddings. */
 const tokenHead = /(^|\.)(lm_head|embed_out|output|proj_out|head|decoder|vocab_projector)\.weight$/;
 
 /** Returns a tensor's role by the family's names, usual names and, for unknown families, all names. */

@@ -13,7 +13,7 @@ export interface NameInStack {
 
 export type LayerName = (name: string) => NameInStack | undefined;
 
-/** Finds stacks by names of the family, then usual names, then any family's; other towers' come last. */
+/** Finds stacks by the family's names, then usual names, then any family's; other towers' come last. */
 export const findStacks = (
   names: readonly string[],
   family: Family | undefined,
@@ -61,6 +61,6 @@ export const stackNamed = (stacks: readonly string[], wanted: string, model: str
 export const ambiguous = (model: string, stacks: readonly string[]): LayerloomError =>
   new LayerloomError('STACKS_AMBIGUOUS', { model, stacks, choices: stacks.map(shortName) });
 
-/** `decoder` for `model.decoder.layers`. */
+/** Returns `decoder` for `model.decoder.layers`. */
 const shortName = (stack: string): string =>
   stack.split('.').find((part) => part === 'encoder' || part === 'decoder') ?? stack;

@@ -2,7 +2,7 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/files/json.js';
 import { byCanonicalName } from './canonical-names.js';
 
-/** A tensor that is a copy of another, in a model with tied embeddings. */
+/** A tensor that copies another, in a model with tied embeddings. */
 export interface Tie {
   readonly copy: string;
   readonly source: string;
@@ -11,7 +11,7 @@ export interface Tie {
 const heads =
   /^(lm_head|lm_head\.decoder|lm_head\.out_proj|(cls\.)?predictions\.decoder|generator_lm_head|vocab_projector|output_projection|proj_out|pred_layer\.proj|lm_loss|head|head\.decoder|decoder|output)\.weight$/;
 
-/** Canonical names of embeddings to which a head may be tied, the likeliest first. */
+/** Canonical names of embeddings that a head may be tied to, likeliest first. */
 const embeddings: readonly RegExp[] = [
   /^shared\.weight$/,
   /^(embed_tokens|wte|word_embeddings?|embed_in|tokens_embed|tok_embeddings|embeddings|w)\.weight$/,
@@ -33,7 +33,7 @@ const sourceIn = (names: ReadonlyMap<string, string>): string | undefined => {
   return undefined;
 };
 
-/** `lm_head.weight` if the checkpoint has none. */
+/** Returns `lm_head.weight` if the checkpoint has no head. */
 export const headOf = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): string =>
   [...byCanonicalName(tensors.keys())].find(([canonical]) => heads.test(canonical))?.[1] ?? 'lm_head.weight';
 
@@ -66,7 +66,7 @@ const ofLuke = (names: ReadonlyMap<string, string>): Tie[] =>
       })
     : [];
 
-/** Returns copies that loaders make of tied embeddings; in an untied model, they are missing. */
+/** Returns the copies of tied embeddings that loaders make, and that an untied model lacks. */
 export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly Tie[] => {
   const names = byCanonicalName(tensors.keys());
   const shared = names.get('shared.weight');
@@ -82,7 +82,7 @@ export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): rea
   return [...ofEmbeddings, ...ofBiases, ...ofLuke(names)].filter(({ copy }) => !tensors.has(copy));
 };
 
-/** Model types that transformers 5.24 ties whatever `config.json` contains. */
+/** Model types that transformers 5.24 ties whatever `config.json` says. */
 const alwaysTied = new Set([
   't5',
   'mt5',
@@ -99,19 +99,17 @@ const typeOf = (config: CheckpointIndex['config']): string => {
   return typeof type === 'string' ? type : '';
 };
 
-/** True if transformers ties the model whatever `config.json` contains, unless values differ. */
+/** True if transformers ties the model whatever `config.json` says, unless values differ. */
 export const isAlwaysTied = (config: CheckpointIndex['config']): boolean => alwaysTied.has(typeOf(config));
 
 /** True for a family whose head and embeddings have different rows. */
 export const hasOtherRows = (config: CheckpointIndex['config']): boolean => neverTied.has(typeOf(config));
 
-/** Model types that transformers 5.24 never ties. */
 const neverTied = new Set([
   ...['nemotron_h', 'mllama', 'mllama_text_model', 'llama4', 'moshi', 'kimi_linear', 'molmo2', 'reformer'],
   ...['rembert', 'xlstm', 'qwen2_audio', 'pix2struct', 'fsmt', 'blip-2', 'instructblip', 'voxtral'],
 ]);
 
-/** Model types that transformers 5.24 ties by default. */
 const tiedByDefault = new Set(
   `albert aya_vision bart bert bert-generation big_bird bigbird_pegasus biogpt blenderbot blenderbot-small bloom camembert
   cohere cohere2 cohere2_moe cohere2_vision convbert ctrl data2vec-text deberta deberta-v2 deepseek_vl distilbert electra
@@ -126,7 +124,6 @@ const tiedByDefault = new Set(
   ),
 );
 
-/** Model types that transformers 5.24 does not tie by default. */
 const untiedByDefault = new Set(
   `apertus arcee bamba bitnet codegen dbrx deepseek_v2 deepseek_v3 diffllama doge dots1 exaone4 falcon_h1 flex_olmo glm glm4
   glm4_moe glm4v gpt_neox gpt_oss gptj granite granitemoe granitemoehybrid granitemoeshared helium hunyuan_v1_dense
@@ -150,7 +147,7 @@ export const saysTied = (config: CheckpointIndex['config']): boolean | undefined
   return untiedByDefault.has(type) || typeof ofText === 'boolean' ? false : undefined;
 };
 
-/** transformers looks for the family's head under this name. */
+/** True for a family under which transformers looks for the head. */
 export const isKnownFamily = (config: CheckpointIndex['config']): boolean =>
   [tiedByDefault, untiedByDefault].some((types) => types.has(typeOf(config)));
 

@@ -9,18 +9,18 @@ export interface VocabularyTensors {
   readonly unmovable: readonly string[];
 }
 
-/** Limit on rows, sixty times the largest vocabulary. */
+/** Most rows, sixty times the largest vocabulary. */
 const mostRows = 2 ** 24;
 
-/** Token embeddings. Position embeddings, and norms after embeddings, have the role `embedding` too. */
+/** Token embeddings. Position embeddings, and norms after embeddings, also have the role `embedding`. */
 const embeddings =
   /(^|\.)(embed_tokens|embed_tokens_per_layer|tok_embeddings|embed_in|word_embeddings|wte|shared|embeddings)\.weight$/;
 const ofDrafts = /\.layers\.\d+\.(embed_tokens|shared_head\.head)\.weight$/;
 
-/** Gemma 3n's embeddings for each layer, whose vocabulary has a size of its own. */
+/** Gemma 3n's per-layer embeddings, whose vocabulary has another size. */
 const ofLayers = /(^|\.)embed_tokens_per_layer\.weight$/;
 
-/** Dimension 0 is the vocabulary; undefined if no embeddings are recognised. */
+/** Tensors whose dimension 0 is the vocabulary; undefined if no embeddings are recognised. */
 export const vocabularyTensors = (
   { tensors }: CheckpointIndex,
   { places }: Architecture,
@@ -28,7 +28,7 @@ export const vocabularyTensors = (
   const isEmbedding = (name: string) => places.get(name)?.role === 'embedding' && embeddings.test(name);
   const first = [...tensors].find(([name]) => isEmbedding(name))?.[1];
   const rows = first?.shape[0];
-  // An empty tensor may claim any number of rows, and lists have an item for each row.
+  // An empty tensor may claim any number of rows, and lists have an item per row.
   if (first === undefined || rows === undefined || first.shape.includes(0) || rows > mostRows)
     return undefined;
   const names = new Set(

@@ -5,7 +5,7 @@ import type { FoundModel, Origin } from '../address/found-model.js';
  * A file's state before weights are read, to detect later writes. Programs can set back mtime, but not ctime.
  */
 export interface FileState {
-  /** ctime in nanoseconds, in decimal. Every write updates it; so does adding or removing hard links. */
+  /** ctime in nanoseconds, in decimal. Every write updates it, as does adding or removing hard links. */
   readonly ctimeNs: string;
   readonly links: number;
   /** Hex, of sampled blocks (`sampleIdentity`) or all bytes (`fullIdentity`). */
@@ -13,11 +13,11 @@ export interface FileState {
   readonly hashOf: 'samples' | 'bytes';
 }
 
-/** A file's identity, to notice later changes without reading its weights. */
+/** A file's identity, for noticing later changes without reading its weights. */
 export interface FileIdentity {
   readonly path: string;
   readonly bytes: number;
-  /** mtime in nanoseconds, in decimal: a float64 would round it. */
+  /** mtime in nanoseconds, in decimal; a float64 would round it. */
   readonly mtimeNs: string;
   /** SHA-256 of all bytes before the data, in hex. */
   readonly header: string;
@@ -35,57 +35,56 @@ export interface AdaptedFrom {
   readonly folder: string;
   /** The adapter's side files; all others are the base's. */
   readonly sideFiles: readonly string[];
-  /** Indexes of files whose stored tensors differ from the checkpoint's: they cannot be copied whole. */
+  /** Indexes of files whose stored tensors differ from the checkpoint's, so they cannot be copied whole. */
   readonly foreignFiles: readonly number[];
 }
 
 export interface Quantisation {
-  /** Keys of `config.json` that hold quantisation settings; `settings` is the value that is read. */
+  /** Keys of `config.json` with quantisation settings; `settings` is the value that is read. */
   readonly keys: readonly string[];
   readonly settings: Readonly<Record<string, unknown>>;
-  /** The key of `settings` that lists modules left unquantised; undefined if the scheme has none. */
+  /** The key of `settings` that lists unquantised modules, if the scheme has one. */
   readonly unconvertedKey: string | undefined;
   /** Keys of `settings` about how the model was quantised, which do not describe the stored data. */
   readonly origins: readonly string[];
   readonly stored: ReadonlyMap<string, TensorReference>;
 }
 
-/** A checkpoint as its headers describe it: the place of every tensor, without weights. */
+/** A checkpoint as described by its headers: the place of every tensor, without weights. */
 export interface CheckpointIndex extends Origin {
   readonly name: string;
   /** Absolute path of the model's directory or file. A base with an adapter has both paths, joined by `+`. */
   readonly path: string;
-  /** The directory of the side files, if it is not `path`. */
+  /** Directory of the side files, if other than `path`. */
   readonly folder?: string;
   readonly files: readonly FileIdentity[];
   readonly metadata: readonly Readonly<Record<string, string>>[];
   /** Tensors in file order, then in order of data. */
   readonly tensors: ReadonlyMap<string, TensorReference>;
-  /** The tensors by their names in the files, if reading renamed them. */
+  /** Tensors by their names in the files, if reading renamed them. */
   readonly stored?: ReadonlyMap<string, TensorReference>;
-  /** The configuration, with `configEdits` applied. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
-  /** Set if `config` is that of `--config`: `withFiles` if all side files are. */
+  /** Set if `config` is from `--config`: `withFiles` if all side files are. */
   readonly configGiven?: 'alone' | 'withFiles';
   /** Keys that the tensors contradict or an adapter changes; undefined removes a key. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** Whether the head equals the embeddings; absent if `config.json` decides. */
   readonly tied?: boolean;
-  /** Tensors that are copies of others; loaders do not need them. */
+  /** Tensors that copy others, which loaders do not need. */
   readonly copies?: ReadonlySet<string>;
-  /** A phrase that follows the model's name: why transformers would build another model from `path`. */
+  /** Why transformers would build another model from `path`, as a phrase after the model's name. */
   readonly notAsLoaded?: string;
-  /** Files of weights that are not read. */
+  /** Weight files that are not read. */
   readonly unread?: readonly string[];
-  /** Set for a known quantisation scheme: `tensors` are then the model's before quantisation. */
+  /** Set for a known quantisation scheme; then `tensors` are the model's before quantisation. */
   readonly quantisation?: Quantisation;
-  /** Set if files fuse experts: `tensors` are then each expert's, `stored` the files'. */
+  /** Set if files fuse experts; then `tensors` are each expert's, `stored` the files'. */
   readonly fusedExperts?: { readonly stored: ReadonlyMap<string, TensorReference> };
-  /** The base and the adapter, of `BASE+ADAPTER`. */
+  /** The base and the adapter of `BASE+ADAPTER`. */
   readonly adapted?: AdaptedFrom;
-  /** Names of small files beside the weights or within them (`carried`). */
+  /** Names of small files beside the weights or in them (`carried`). */
   readonly sideFiles: readonly string[];
-  /** Text of side files inside the weights' container, by name. */
+  /** Text of side files in the weights' container, by name. */
   readonly carried?: ReadonlyMap<string, string>;
   /** Bytes of small tensors that describe others, by name (`descriptions.ts`). */
   readonly descriptions?: ReadonlyMap<string, Uint8Array>;

@@ -2,10 +2,10 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Extent } from '../../tensor/extent.js';
 import type { FileHeader, TensorInFile } from './containers/container-reader.js';
 
-/** Limit on a description's bytes; bitsandbytes writes a few hundred. */
+/** Most bytes of a description; bitsandbytes writes a few hundred. */
 export const mostDescriptionBytes = 4096;
 
-/** Names in bitsandbytes: JSON of a 4-bit module, and the layout number of 8-bit codes. */
+/** Names in bitsandbytes: a 4-bit module's JSON, and the layout number of 8-bit codes. */
 const names = /\.(weight\.quant_state\.bitsandbytes__(nf4|fp4)|weight_format)$/;
 
 /** Returns small tensors that describe how others are stored; opening a checkpoint reads their bytes. */
@@ -15,10 +15,10 @@ export const descriptionsIn = ({ tensors }: FileHeader): readonly (readonly [str
       dtype === 'U8' && begin < end && end - begin <= mostDescriptionBytes && names.test(name),
   );
 
-/** Returns the ranges of a partly downloaded file that are missing; they would be read as zeros. */
+/** Returns a partly downloaded file's missing ranges, which would be read as zeros. */
 export type MissingBytes = (path: string, ranges: readonly Extent[]) => Promise<readonly Extent[]>;
 
-/** Reads the descriptions of an open file; none if some of their bytes are missing. */
+/** Reads an open file's descriptions; none if some of their bytes are missing. */
 export const readDescriptions = async (
   handle: FileHandle,
   path: string,

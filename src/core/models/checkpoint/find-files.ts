@@ -41,7 +41,7 @@ export interface ModelFiles {
 }
 
 /**
- * Finds a model's files at a path: a directory, an index, or one file of weights.
+ * Finds a model's files at a path: a directory, an index, or a weight file.
  *
  * @throws NOT_A_CHECKPOINT, INDEX_INVALID, INDEX_UNSAFE_NAME, CONFIG_INVALID, READ_FAILED
  */
@@ -112,7 +112,7 @@ const folderOfConfig = async (folder: string, names: readonly string[]): Promise
   !names.includes(configName) && (await exists(join(folder, '..', configName))) ? dirname(folder) : folder;
 
 /**
- * True if file names show weights that loaders take by default, which excludes GGUF.
+ * True if file names show weights that loaders use by default, which excludes GGUF.
  *
  * @throws CONFIG_INVALID, READ_FAILED
  */
@@ -120,10 +120,10 @@ export const hasModel = async (directory: string, names: readonly string[]): Pro
   findWeights(names.filter((name) => readerOf(name).carriesSideFiles !== true)) !== undefined ||
   (await namedInConfig(directory, names)) !== undefined;
 
-/** The folder in which Accelerate saves a model that FSDP shards, in a checkpoint of a trainer. */
+/** Folder in a trainer's checkpoint where Accelerate saves a model sharded by FSDP. */
 const fsdpFolder = 'pytorch_model_fsdp_0';
 
-/** Folders in which DeepSpeed saves steps; a file beside them names the last. */
+/** Folders where DeepSpeed saves steps; a file beside them names the last. */
 const stepFolder = /^global_step\d+$/;
 const latestName = 'latest';
 

@@ -23,12 +23,12 @@ export interface KnownOfFiles {
 }
 
 /**
- * Opens a model's files: a directory, an index, or one file of weights. Reads headers, `config.json`,
- * descriptions and names of side files, no weights. Only `readModel` (`src/core/models/reading/`) may call
- * this, since it interprets the tensors.
+ * Opens a model's files: a directory, an index, or a weight file. Reads headers, `config.json`, descriptions
+ * and names of side files, no weights. Only `readModel` (`src/core/models/reading/`) may call this, because
+ * it interprets the tensors.
  *
  * @throws the codes of `findModelFiles`, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED,
- *   CONFIG_INVALID and the codes of its container
+ * CONFIG_INVALID and the codes of its container
  */
 export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise<CheckpointIndex> => {
   const { name, path } = found;
@@ -98,7 +98,7 @@ const openFile = async (
   neededBy: string,
   { statedContent, missingBytes }: KnownOfFiles,
 ): Promise<OpenedFile> => {
-  // Does not block on a FIFO; non-files are refused below.
+  // Non-blocking, in case it is a FIFO; non-files are refused below.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT')

@@ -57,7 +57,7 @@ const whole = (
 /**
  * Refuses a tensor in pieces where one byte range is needed.
  *
- * @param remedy the default writes the model as safetensors
+ * @param remedy default: writing the model as safetensors
  * @throws WEIGHTS_UNSUPPORTED
  */
 export const refusePieces = (

@@ -5,15 +5,17 @@ import { readSideFile } from './files/small-file.js';
 
 export type SideFilePlace = Pick<CheckpointIndex, 'path' | 'folder' | 'adapted' | 'carried'>;
 
-/** Returns a side file's path in the base's or adapter's folder; of carried files, for messages only. */
+/**
+ * Returns a side file's path in the base's or adapter's folder; for carried files, a path for messages only.
+ */
 export const sideFilePath = ({ path, folder = path, adapted }: SideFilePlace, name: string): string =>
   join(adapted?.sideFiles.includes(name) ? adapted.folder : folder, name);
 
-/** Returns the text of a side file carried inside the weights; undefined for files beside them. */
+/** Returns the text of a side file in the weights' container; undefined for files beside the weights. */
 export const carriedText = ({ adapted, carried }: SideFilePlace, name: string): string | undefined =>
   adapted?.sideFiles.includes(name) ? undefined : carried?.get(name);
 
-/** Reads a side file, from beside the weights or inside them. @throws READ_FAILED */
+/** Reads a side file beside the weights or in their container. @throws READ_FAILED */
 export const sideFileContent = async (checkpoint: SideFilePlace, name: string): Promise<Buffer> => {
   const carried = carriedText(checkpoint, name);
   return carried === undefined ? await readSideFile(sideFilePath(checkpoint, name)) : Buffer.from(carried);

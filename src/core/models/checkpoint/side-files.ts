@@ -19,14 +19,14 @@ const patterns: readonly RegExp[] = [
   /^(video_)?(pre)?processor_config\.json$/,
   // sentence-transformers: the model is the first of its modules.
   /^(modules|config_sentence_transformers|sentence_\w+_config)\.json$/,
-  // Code (`trust_remote_code`), under any name.
+  // Code (`trust_remote_code`) under any name.
   /\.py$/,
   /^(LICEN[CS]E|NOTICE|USE_POLICY)/i,
 ];
 
 const folders: readonly { readonly folder: RegExp; readonly file: RegExp }[] = [
   { folder: /^additional_chat_templates$/, file: /\.jinja$/ },
-  // A sentence-transformers module: `1_Pooling/config.json`. Weights of modules are tensors of the model.
+  // A sentence-transformers module: `1_Pooling/config.json`. Modules' weights are tensors of the model.
   { folder: moduleFolder, file: /^\w+\.json$/ },
 ];
 
@@ -38,7 +38,7 @@ const isAtTop = (name: string): boolean =>
 const isInFolder = (folder: string, name: string): boolean =>
   folders.some((known) => known.folder.test(folder) && known.file.test(name));
 
-/** Returns the sorted names of side files, `folder/name` too; no weights, training state or model card. */
+/** Returns sorted names of side files, including `folder/name`; not weights, training state or model card. */
 export const listSideFiles = async (directory: string): Promise<string[]> => {
   const entries = await readdir(directory, { withFileTypes: true });
   const inFolders = entries
@@ -55,10 +55,10 @@ export const listSideFiles = async (directory: string): Promise<string[]> => {
 };
 
 /**
- * Returns the sorted names of all other files, and of folders without side files (`NAME/`). Omits model card
+ * Returns sorted names of all other files, and of folders without side files (`NAME/`), without model card
  * and hidden files.
  *
- * @param own names of the checkpoint's side files, weights and similar
+ * @param own names of the checkpoint's side files, weights and the like
  */
 export const listOtherFiles = async (directory: string, own: ReadonlySet<string>): Promise<string[]> => {
   const namesIn = async (folder: string): Promise<string[]> =>
@@ -76,7 +76,7 @@ export const listOtherFiles = async (directory: string, own: ReadonlySet<string>
     .sort();
 };
 
-/** True for a tokenizer's file, which an adapter may have in place of the base's. */
+/** True for a tokenizer's file, which an adapter may have instead of the base's. */
 export const isTokenizerFile = (name: string): boolean =>
   /^(tokenizer.*\.json|tokenizer\.model.*|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|(spiece|sentencepiece.*)\.model|tekken\.json|.*\.tiktoken|chat_template\.json|.*\.jinja)$/.test(
     name,
@@ -104,7 +104,7 @@ export const isSideFileName = (name: string): boolean => {
     /^[^/\\\p{Cc}]+$/u.test(last) &&
     last !== '.' &&
     !isKnown(last) &&
-    // In any case: on a case-insensitive file system one would overwrite the other.
+    // Ignores case: on some file systems one would overwrite the other.
     last.toLowerCase() !== provenanceName &&
     !isWeightsName(last.toLowerCase())
   );

@@ -1,6 +1,5 @@
 import type { CheckpointIndex } from './checkpoint.js';
 
-/** Returns tensors by their names in files. */
 export const storedTensors = ({
   tensors,
   stored,

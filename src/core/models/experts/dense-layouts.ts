@@ -12,23 +12,23 @@ export interface MixtureSizes {
   readonly layers: number;
 }
 
-/** A family of mixtures made of dense models: attention, norms and embeddings of one model, MLPs of others. */
+/** A family of mixtures made from dense models: attention, norms and embeddings of one, MLPs of others. */
 export interface MixtureLayout {
   /** mergekit-moe's name. A recipe's `architecture` is a prefix of it, in any case. */
   readonly title: string;
   readonly family: string;
   /** `model_type` of dense models that compute like an expert of this family. */
   readonly dense: readonly string[];
-  /** Names of tensors, besides MLPs, that the family accepts. */
+  /** Tensors, besides MLPs, that the family accepts. */
   readonly holds: RegExp;
-  /** Biases that the family requires (0 if dense models lack them), each by a matrix of as many rows. */
+  /** Biases that the family requires (0 if dense models lack them), each with a matrix of as many rows. */
   readonly biases: readonly string[];
   readonly form: ExpertLayout;
-  /** The part of a layer that contains router and experts, in files with separate experts. */
+  /** The part of a layer with router and experts, in files with separate experts. */
   readonly block: string;
-  /** Names of an expert's matrices in files with separate experts. */
+  /** An expert's matrices in files with separate experts. */
   readonly matrices: { readonly gate: string; readonly up: string; readonly down: string };
-  /** The shared expert: its part of the layer, and its router or null. Null without a shared expert. */
+  /** The shared expert's part of the layer, and its router or null; null without a shared expert. */
   readonly shared: { readonly block: string; readonly router: string | null } | null;
   config(dense: Config, sizes: MixtureSizes): Config;
 }
@@ -41,7 +41,7 @@ const holding = (more?: string): RegExp =>
     `^(model\\.embed_tokens\\.weight|model\\.norm\\.weight|lm_head\\.weight|model\\.layers\\.\\d+\\.(self_attn\\.[qkvo]_proj\\.weight|input_layernorm\\.weight|post_attention_layernorm\\.weight${more === undefined ? '' : `|self_attn\\.${more}`}))$`,
   );
 
-/** Defaults of dense families (transformers 5.24) that differ from those of the mixtures. */
+/** Defaults of dense families (transformers 5.24) that differ from the mixtures'. */
 const defaults: Readonly<Record<string, (config: Config) => Config>> = {
   llama: ({ num_attention_heads }) => ({
     num_key_value_heads: num_attention_heads,
@@ -81,7 +81,10 @@ const qwenLayers = (dense: Config, layers: number): Config => ({
 /** Returns a class in DeepSeek's code on the hub, for `auto_map`. */
 const deepseekCode = (name: string): string => ['deepseek-ai/deepseek-moe-16b-base', name].join('--');
 
-/** Layouts in mergekit-moe's order (`mergekit.moe`, 0.1.5). Without `architecture`, the first that fits is used. */
+/**
+ * Layouts in mergekit-moe's order (`mergekit.moe`, 0.1.5). Without `architecture`, the first that fits is
+ * used.
+ */
 export const mixtureLayouts: readonly MixtureLayout[] = [
   {
     title: 'Mixtral',
@@ -117,7 +120,7 @@ export const mixtureLayouts: readonly MixtureLayout[] = [
     shared: { block: 'shared_experts', router: null },
     config: (dense, { experts, perToken, shared }) => ({
       ...impliedBy(dense),
-      // DeepSeek's own code only reads this key.
+      // Only DeepSeek's own code reads this key.
       ...(isObject(dense['rope_parameters']) ? { rope_theta: dense['rope_parameters']['rope_theta'] } : {}),
       architectures: ['DeepseekForCausalLM'],
       model_type: 'deepseek',

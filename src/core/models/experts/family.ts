@@ -2,9 +2,9 @@ import { ownValue } from '../../base/errors/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/files/json.js';
 
-/** Names of mixtures' parameters in files of a family whose experts transformers fuses. */
+/** Parameter names of mixtures in files of a family whose experts transformers fuses. */
 export interface ExpertNames {
-  /** Names of an expert's matrices (`experts.0.w1.weight`); absent if files have no separate experts. */
+  /** An expert's matrices (`experts.0.w1.weight`); absent if files have no separate experts. */
   readonly matrices?: { readonly gate: string; readonly up: string; readonly down: string };
   /** Parts of names in the model, and in files with separate experts. */
   readonly renamed: readonly (readonly [inModel: string, inFiles: string])[];
@@ -63,7 +63,7 @@ export const fusedParameter = /^(?<stem>(?:.*\.)?experts)\.(?<which>gate_up|down
 export interface ExpertMatrix {
   /** The fused parameter; other parts of the name are as in files. */
   readonly parameter: string;
-  /** Index among the parameter's matrices; each expert has `matrices` of these. */
+  /** Index among the parameter's matrices; each expert has `matrices` of them. */
   readonly index: number;
   readonly matrices: number;
 }
@@ -72,7 +72,7 @@ export const ofOneExpert = /(^|\.)experts\.\d+\./;
 
 const oneOfExperts = /^(?<stem>(?:.*\.)?experts)\.(?<expert>\d+)\.(?<matrix>\w+)\.weight$/;
 
-/** Returns the fused parameter that contains an expert's matrix; undefined for other names. */
+/** Returns the fused parameter with an expert's matrix; undefined for other names. */
 export const fusedNameOf = ({ matrices }: ExpertNames, name: string): ExpertMatrix | undefined => {
   const { stem, expert, matrix } = oneOfExperts.exec(name)?.groups ?? {};
   if (matrices === undefined || stem === undefined) return undefined;
@@ -84,11 +84,11 @@ export const fusedNameOf = ({ matrices }: ExpertNames, name: string): ExpertMatr
 };
 
 /**
- * Returns the names of the experts' matrices in a fused parameter, from the first. Undefined for other
- * parameters, and for families without separate experts.
+ * Returns the names of the experts' matrices in a fused parameter, in order. Undefined for other parameters,
+ * and for families without separate experts.
  *
  * @param parameter fused, with other parts of the name as in files:
- *   `model.layers.0.block_sparse_moe.experts.gate_up_proj`
+ * `model.layers.0.block_sparse_moe.experts.gate_up_proj`
  */
 export const matricesOf = (
   { matrices }: ExpertNames,

@@ -29,7 +29,7 @@ export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
 };
 
 /**
- * Returns each expert's matrices in a fused parameter, with names.
+ * Returns the experts' matrices in a fused parameter, with names.
  *
  * @param parameter fused, with other parts of the name as in files
  */
@@ -47,7 +47,7 @@ export const matricesIn = (
   );
 };
 
-/** Returns a matrix of a fused parameter; each expert has `length` of these. */
+/** Returns a matrix of a fused parameter; each expert has `length` of them. */
 const partOf = (
   { file, begin, end, dtype, shape, pieces }: TensorReference,
   index: number,
@@ -67,7 +67,7 @@ const partOf = (
   return { file, begin: from, end: from + bytes, dtype, shape: [rows / length, columns] };
 };
 
-/** Returns the rows of one matrix in a piece of the fused parameter, if any: those of one expert. */
+/** Returns one expert's rows of one matrix in a piece of the fused parameter, if any. */
 const piecesWithin = (
   { file, begin, at, sizes }: TensorPiece,
   { expert, first, rows, bytes }: Readonly<Record<'expert' | 'first' | 'rows' | 'bytes', number>>,
@@ -98,7 +98,7 @@ const isFused = (tensors: Tensors, name: string): boolean => {
   );
 };
 
-/** Limit on experts: each becomes several tensors, and a sparse file may claim any number. */
+/** Most experts: each becomes several tensors, and a sparse file may claim any number. */
 const mostExperts = 65_536;
 
 const isCount = (experts = 0): boolean => experts > 0 && experts <= mostExperts;

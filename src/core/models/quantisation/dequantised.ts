@@ -21,14 +21,14 @@ const schemes: readonly QuantisationScheme[] = [
   bitsandbytes,
 ];
 
-/** Keys of `config.json` that describe quantisation. The first one present is read. */
+/** Keys of `config.json` that describe quantisation; the first one present is read. */
 const configKeys = ['quantization_config', 'compression_config'];
 
 /** Matches tensors beside a weight that do not change its value, such as scales of activations. */
 const beside = /^((input|output|activation)(_global)?_scale|weight_shape|(input|output)_zero_point)$/;
 
 /**
- * Lists a quantised checkpoint's tensors as in the original model, each with the description of the stored
+ * Lists a quantised checkpoint's tensors as in the original model, each with a description of the stored
  * parts that it replaces (`quantised`). Returns unquantised checkpoints and unknown schemes unchanged. Reads
  * no files.
  *

@@ -4,14 +4,14 @@ import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import type { Place } from '../architecture/architecture.js';
 
-// Formats in which layerloom writes quantised weights, and the tensors to quantise.
+// Formats of quantised weights that layerloom writes, and the tensors to quantise.
 
 /** Rows and columns of a block; may exceed the matrix. */
 export type BlockSize = readonly [rows: number, columns: number];
 
 interface Quantising {
   readonly scheme: QuantisingScheme;
-  /** Possible block sizes, the largest first. */
+  /** Possible block sizes, largest first. */
   readonly blocks: readonly BlockSize[];
 }
 

@@ -20,7 +20,7 @@ export interface QuantisedCheckpoint {
 export interface FoundTensor {
   readonly name: string;
   readonly shape: Shape;
-  /** Names of the stored tensors, codes first. */
+  /** Stored tensors, codes first. */
   readonly of: readonly string[];
   readonly form: Omit<QuantisationLayout<TensorReference>, 'parts'>;
 }
@@ -33,7 +33,7 @@ export interface QuantisationScheme {
   /** Keys of settings about how the model was quantised, which do not describe the stored data. */
   readonly origins?: readonly string[];
   /**
-   * Finds the quantised tensors that layerloom can read. Tensors of other modules can only be copied.
+   * Finds the quantised tensors that layerloom can read; those of other modules can only be copied.
    *
    * @throws QUANTISATION_INVALID
    */

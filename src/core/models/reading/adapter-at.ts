@@ -18,11 +18,11 @@ import { renamed } from './renamed.js';
 import { plainAdapterName } from './wrappers.js';
 
 /**
- * Reads a PEFT adapter's configuration and header, no weights: of a directory or a file of weights.
- * Parameters have PEFT's names without its prefix.
+ * Reads a PEFT adapter's configuration and header, no weights, from a directory or a weight file. Parameters
+ * have PEFT's names without its prefix.
  *
  * @throws NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID, READ_FAILED and the codes
- *   of its container
+ * of its container
  */
 export const adapterAt = async (found: FoundModel, known: KnownOfFiles): Promise<Adapter> => {
   const { name, path } = found;

@@ -22,19 +22,18 @@ type Config = Readonly<Record<string, unknown>>;
 
 /** A `config.json` that a user gives for models without one, with the side files beside it. */
 export interface GivenConfig {
-  /** The user's text. */
   readonly given: string;
   readonly file: string;
-  /** `config.json` and the side files as a checkpoint without tensors. */
+  /** `config.json` and the side files, as a checkpoint without tensors. */
   readonly index: CheckpointIndex & { readonly config: Config; readonly folder: string };
   /** Texts of the configurations, without the tokenizer. */
   readonly texts: ReadonlyMap<string, string>;
-  /** Weights in the same directory, such as those of the base. */
+  /** Weights in the same directory, such as the base's. */
   readonly beside: CheckpointIndex | undefined;
 }
 
 /**
- * Reads a directory with `config.json`, or only that file. Undefined if nothing is given.
+ * Reads a directory with `config.json`, or only that file; undefined if none is given.
  *
  * @throws CONFIG_INVALID, MODEL_NOT_FOUND, READ_FAILED
  */
@@ -92,8 +91,8 @@ const weightsIn = (found: FoundModel): Promise<CheckpointIndex | undefined> =>
   });
 
 /**
- * Returns a checkpoint with the given configuration, if it has none. A tokenizer beside the weights is kept:
- * training may have added tokens.
+ * Returns a checkpoint with the given configuration, if it has none. Keeps a tokenizer beside the weights,
+ * because training may have added tokens.
  */
 export const withConfig = (checkpoint: CheckpointIndex, { index, texts }: GivenConfig): CheckpointIndex => {
   if (checkpoint.config !== undefined) return checkpoint;
@@ -276,7 +275,7 @@ const modulesOf = (checkpoint: CheckpointIndex): ReadonlySet<string> =>
 
 /**
  * Warns if layers have other tensors than the weights beside a configuration: loaders would drop some, or
- * make them at random. Skips quantised weights, which have other names.
+ * initialise them at random. Skips quantised weights, which have other names.
  */
 export const otherModules = (checkpoint: CheckpointIndex, { file, beside }: GivenConfig): string[] => {
   if (beside === undefined || beside.config?.['quantization_config'] !== undefined) return [];

@@ -15,11 +15,11 @@ import { readWhole } from './read-model.js';
 const unfinished = /\.layerloom-partial(\/|$)/;
 
 /**
- * Opens the directory of a complete checkpoint that another program will use as it is.
+ * Opens the directory of a complete checkpoint for another program's use.
  *
  * @param purpose a verb, for messages: `push`
- * @throws NOT_A_CHECKPOINT for a file, an unfinished output, and a partly downloaded model;
- *   NOT_AS_LOADED; the codes of `readWhole`
+ * @throws NOT_A_CHECKPOINT for a file, an unfinished output, and a partly downloaded model; NOT_AS_LOADED;
+ * the codes of `readWhole`
  */
 export const openWhole = async (directory: string, purpose: string): Promise<CheckpointIndex> => {
   const root = resolve(directory);

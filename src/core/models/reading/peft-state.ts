@@ -35,8 +35,8 @@ const adapterNameIn = /\.(?:lora_\w+|modules_to_save)\.(?!weight$|bias$)(?<adapt
  *
  * @param names of the files in its directory
  * @param settle determines whether the base's head is its embeddings
- * @throws ADAPTER_INVALID without matching settings; ADAPTER_UNSUPPORTED for other tuners than LoRA, and for
- *   several adapters; NOT_A_CHECKPOINT for factors alone
+ * @throws ADAPTER_INVALID without matching settings; ADAPTER_UNSUPPORTED for tuners other than LoRA, and for
+ * several adapters; NOT_A_CHECKPOINT for factors alone
  */
 export const mergedState = async (
   checkpoint: CheckpointIndex,

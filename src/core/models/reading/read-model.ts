@@ -26,7 +26,7 @@ import { mergedState } from './peft-state.js';
 import { settledTies } from './settled-ties.js';
 import { withoutWrappers } from './wrappers.js';
 
-/** A whole model, or an adapter alone, whose files are in `checkpoint`. */
+/** A whole model, or a bare adapter, whose files are in `checkpoint`. */
 export interface Reading {
   readonly checkpoint: CheckpointIndex;
   readonly adapter?: Adapter;
@@ -34,10 +34,10 @@ export interface Reading {
 
 /**
  * Reads the model at an address: a whole model, as transformers and PEFT would load it, or an adapter. A base
- * with an adapter is one checkpoint, named like the adapter. Reads headers and small files, and weights only
- * to decide whether the head is the embeddings.
+ * with an adapter is one checkpoint, named like the adapter. Reads headers and small files; weights only to
+ * decide whether the head is the embeddings.
  *
- * All commands open models by this function, so that a path means the same model everywhere.
+ * All commands open models through this function, so that a path means the same model everywhere.
  *
  * @param config for a whole model without `config.json`
  * @throws MODEL_NOT_FOUND, MODEL_AMBIGUOUS and the codes of its parts
@@ -50,7 +50,7 @@ export const readModel = async (model: ModelAddress, config?: GivenConfig): Prom
   return { checkpoint: adapter.checkpoint, adapter };
 };
 
-/** @throws as `readModel`; ADAPTER_WITHOUT_BASE for an adapter alone */
+/** @throws as `readModel`; ADAPTER_WITHOUT_BASE for a bare adapter */
 export const readWhole = async (model: ModelAddress, config?: GivenConfig): Promise<CheckpointIndex> => {
   if (model.kind === 'adapted') return await readAdapted(model, config);
   const found = await locate(model);
@@ -59,7 +59,7 @@ export const readWhole = async (model: ModelAddress, config?: GivenConfig): Prom
   return await wholeAt(found, config);
 };
 
-/** `readWhole` for a text: a path, `org/name[@revision]` or `BASE+ADAPTER`, optionally with `NAME=`. */
+/** `readWhole` for text: a path, `org/name[@revision]` or `BASE+ADAPTER`, optionally with `NAME=`. */
 export const openModel = async (model: string): Promise<CheckpointIndex> =>
   readWhole(await parseAddress(model));
 
@@ -105,7 +105,7 @@ const readAdapted = async (
 };
 
 /**
- * Decides by file names what a path is. Refuses a directory with a whole model and an adapter: loaders
+ * Decides from file names whether a path is a model or an adapter. Refuses a directory with both: loaders
  * disagree on which to use, and on which base.
  */
 const kindAt = async ({ path }: FoundModel): Promise<'model' | 'adapter'> => {
@@ -124,7 +124,7 @@ const kindAt = async ({ path }: FoundModel): Promise<'model' | 'adapter'> => {
   });
 };
 
-/** Returns a model's index or only file of weights. */
+/** Returns a model's index, or its only weight file. */
 const modelFileAt = async (directory: string): Promise<string> => {
   const { index, weights } = await findModelFiles(directory);
   return index?.path ?? String(weights[0]);

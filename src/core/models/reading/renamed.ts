@@ -4,7 +4,7 @@ import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 
 /**
- * Returns a checkpoint with renamed tensors, or the same if no name changes.
+ * Returns a checkpoint with renamed tensors, or the same one if no name changes.
  *
  * @param nameOf undefined removes a tensor
  * @throws DUPLICATE_TENSOR if two tensors get one name

@@ -24,14 +24,14 @@ interface PlainName {
 }
 
 interface Wrappers {
-  /** `module` and `base_model` at the start of a name. */
+  /** True for `module` and `base_model` at the start of a name. */
   readonly isLeading: (part: string) => boolean;
-  /** `module` elsewhere. */
+  /** True for `module` elsewhere. */
   readonly isInside: (part: string) => boolean;
 }
 
 /**
- * Removes wrappers from a name: `module.model.layers.0._orig_mod.mlp.up_proj.weight` becomes
+ * Removes wrappers from a name: `module.model.layers.0._orig_mod.mlp.up_proj.weight` →
  * `model.layers.0.mlp.up_proj.weight`.
  */
 const plainName = (name: string, { isLeading, ...of }: Wrappers): PlainName => {
@@ -55,7 +55,7 @@ const plainName = (name: string, { isLeading, ...of }: Wrappers): PlainName => {
  * its names, with a warning: no loader accepts them.
  *
  * @throws DUPLICATE_TENSOR if a tensor exists with and without a wrapper; WEIGHTS_UNSUPPORTED for flattened
- *   FSDP parameters
+ * FSDP parameters
  */
 export const withoutWrappers = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const { tensors, files, path } = checkpoint;
@@ -106,6 +106,6 @@ const wrappersIn = (names: readonly string[], { config }: Pick<CheckpointIndex, 
 
 const inNone: Wrappers = { isLeading: () => false, isInside: () => false };
 
-/** Removes the training wrappers from an adapter tensor's name, keeping PEFT's. */
+/** Removes training wrappers from an adapter tensor's name, but keeps PEFT's. */
 export const plainAdapterName = (name: string): string =>
   plainName(name, { isLeading: (part) => part === parallel, isInside: () => false }).name;

@@ -9,8 +9,7 @@ export interface BringModelsOptions extends Pick<FetchOptions, 'signal'> {
 }
 
 /**
- * Fetches headers and small files of remote models, if the caller allows it, so that `openCheckpoint` finds
- * them.
+ * Fetches headers and small files of remote models, if allowed, so that `openCheckpoint` finds them.
  *
  * @param models as spelt in recipes; local paths are skipped
  * @returns warnings

@@ -8,7 +8,7 @@ export const statedContent = async (path: string): Promise<string | undefined> =
 };
 
 /**
- * Fetches missing bytes that a run needs.
+ * Fetches missing bytes for a run.
  *
  * @throws the codes of the sources' `bringRanges`
  */

@@ -50,7 +50,7 @@ const otherAdapters = async (at: string): Promise<string | undefined> => {
     : `${directory} holds ${namesOfAdapters(directory, names)}`;
 };
 
-/** Spellings of paths and names in other programs, each with a hint for here. The first match is reported. */
+/** Spellings of paths and names in other programs, each with a hint; the first match is reported. */
 const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/^["'“”‘’`]|["'“”‘’`]$/, 'the quotes are part of the name: leave them out'],
   [/^\s|\s$/, 'the name begins or ends with a space: leave it out'],
@@ -69,7 +69,7 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
 ];
 
 /**
- * Like `locate`, but returns undefined if the model is not found.
+ * Like `locate`, but undefined if the model is not found.
  *
  * @throws READ_FAILED
  */

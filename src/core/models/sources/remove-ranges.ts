@@ -14,7 +14,7 @@ import { remoteSources } from './sources.js';
 export interface RangeCacheSelection {
   /** `org/name` for all commits, or `org/name@commit` with a whole or abbreviated hash. */
   readonly models?: readonly string[] | undefined;
-  /** Milliseconds: only models unused for this long are removed, among `models` if given. */
+  /** Remove only models unused for this many milliseconds, among `models` if given. */
   readonly unusedFor?: number | undefined;
   readonly dryRun?: boolean | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
@@ -23,7 +23,7 @@ export interface RangeCacheSelection {
 /** The result of `removeFromRangeCache`. */
 export interface RangeCacheRemoval {
   readonly removed: readonly RangeCacheEntry[];
-  /** Selected models that were kept, because a process uses them. */
+  /** Selected models that were kept because a process uses them. */
   readonly inUse: readonly RangeCacheEntry[];
   /** Why other selected models were kept: a folder on their path is a link or another user's. */
   readonly foreign: readonly string[];

@@ -24,11 +24,11 @@ export interface FetchOptions {
 
 export interface ModelSource {
   /**
-   * Looks up a model on this machine.
+   * Finds a model on this machine.
    *
    * @param at an address without `NAME=`
-   * @returns the model; the path that was tried, if the model is not there; undefined if the text names
-   *   nothing in this source
+   * @returns the model; the path that was tried, if it is not there; undefined if the text names nothing in
+   * this source
    */
   find(at: string): Promise<FoundModel | { readonly tried: string } | undefined>;
 }
@@ -47,7 +47,7 @@ export interface RemoteSource extends ModelSource {
   /** Returns another program's command (`hf download …`) that puts a model where `find` searches. */
   fetchCommand?(at: string): string;
   /**
-   * Fetches headers and side files of a model, so that `find` finds the model.
+   * Fetches a model's headers and side files, so that `find` finds it.
    *
    * @returns warnings
    */

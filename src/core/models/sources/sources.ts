@@ -1,5 +1,5 @@
 import { hub } from './hub/hub-source.js';
 import type { RemoteSource } from './source.js';
 
-/** Remote sources in the order of lookup; local files come first. */
+/** Remote sources in the order of lookup, after local files. */
 export const remoteSources: readonly RemoteSource[] = [hub];

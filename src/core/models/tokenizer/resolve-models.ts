@@ -10,10 +10,10 @@ export interface VocabularyModel {
 }
 
 /**
- * Reads the models' tokenizers; equal files are read once. A model without a tokenizer is assumed to have
- * that of `models[options.reference]`, if it has as many rows.
+ * Reads the models' tokenizers, equal files once. A model without a tokenizer is assumed to have that of
+ * `models[options.reference]`, if it has as many rows.
  *
- * @param options.assumes true to assume this for models without a text tokenizer, too
+ * @param options.assumes also assume this for models without a text tokenizer
  * @throws TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
 export const resolveModels = async (

@@ -18,7 +18,7 @@ const splitter = pathToFileURL(shipped('dist/core/models/tokenizer/files/text-sp
 
 const together = 256;
 
-/** Seconds allowed in all, for each token and each character: several times what slow tokenizers take. */
+/** Seconds allowed in total, per token and per character: several times what slow tokenizers take. */
 const seconds = { inAll: 1, token: 5e-6, character: 25e-6 };
 
 /**

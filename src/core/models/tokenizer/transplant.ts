@@ -10,7 +10,7 @@ export interface TransplantedRows {
   readonly rows: number;
   /** First of the padding rows, which have no token. */
   readonly padFrom: number;
-  /** Rows of tokens that the model has, too. */
+  /** Rows of tokens that the model has too. */
   readonly own: readonly RowRun[];
   /** Tokens of `own` with a row in the donor: [model's row, donor's row, count]. */
   readonly shared: readonly RowRun[];

@@ -5,7 +5,7 @@ export type RowRun = readonly [to: number, from: number, count: number];
 export interface RowFill {
   /** Output rows as [first, count], ascending. */
   readonly rows: readonly (readonly [first: number, count: number])[];
-  /** Source models and their rows: copied from a single one, averaged over several, 0 without any. */
+  /** Source models and their rows: copied from one, averaged over several, 0 without any. */
   readonly from: readonly { readonly model: number; readonly runs: readonly RowRun[] }[];
 }
 
@@ -17,7 +17,7 @@ export interface ModelRows {
 }
 
 export interface MergedVocabulary {
-  /** Number of rows in the output's embeddings and head: `vocab_size` in its `config.json`. */
+  /** Rows in the output's embeddings and head: `vocab_size` in its `config.json`. */
   readonly rows: number;
   /** First padding row (`pad_to_multiple_of`), or `rows`. Padding is the mean of the rows before. */
   readonly padFrom: number;
@@ -58,6 +58,6 @@ export const newRows = ['omp', 'subword', 'mean', 'zero'] as const;
 
 export interface TransplantRequest {
   readonly rows: (typeof newRows)[number];
-  /** Limit on the rows in a sum. */
+  /** Most rows in a sum. */
   readonly k: number;
 }

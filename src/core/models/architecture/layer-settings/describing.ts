@@ -7,7 +7,6 @@ import { isAlike, settingsOf, typeOf } from './types.js';
 
 export interface ModelOfLayers {
   readonly config: Section | undefined;
-  /** The prefix of layer numbers, such as `model.layers`. */
   readonly stack: string;
   readonly layers: number;
 }
@@ -15,7 +14,7 @@ export interface ModelOfLayers {
 export interface DescribingSection {
   readonly path: readonly string[];
   readonly section: Section;
-  /** Keys that give the number of layers; each with its factor, the number of units counted for a layer. */
+  /** Keys with the number of layers, each with a factor: units counted per layer. */
   readonly counts: Readonly<Record<string, number>>;
   readonly type: string | undefined;
   readonly traits: readonly Trait[];
@@ -62,7 +61,7 @@ const noCount = (found: readonly FoundSection[], stack: string, layers: number):
     : new Unsaid(key, `is ${JSON.stringify(countOf(wrong.section, key))}, and ${stack} has ${layers} layers`);
 };
 
-/** Returns the keys by which a section gives this number of layers; undefined if none does. */
+/** Returns the keys by which a section gives this number of layers, if any. */
 const countsThatSay = (
   { section, counts, settings }: FoundSection & { readonly settings: LayerSettings | undefined },
   layers: number,

@@ -5,10 +5,10 @@ import { countOf, sectionsOf } from './traits/sections.js';
 import { nameOf, readTrait } from './traits/trait.js';
 
 /**
- * Describes where two configurations set up the same layer differently, as experts of one base never do.
+ * Describes where two configurations set up the same layer differently, which experts of one base never do.
  * Skips a configuration that contradicts itself.
  *
- * @param stack the prefix of layer numbers
+ * @param stack prefix of layer numbers
  * @param layers number of layers; default: the configuration's
  */
 export const layerDifferences = (

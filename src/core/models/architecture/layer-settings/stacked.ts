@@ -23,13 +23,13 @@ export interface Origin extends LayerOf {
 }
 
 export interface StackedConfig {
-  /** Edits of the first model's configuration; undefined removes a key. */
+  /** Changes to the first model's configuration; undefined removes a key. */
   readonly edits: Edits;
   readonly warnings: readonly string[];
 }
 
 /**
- * Returns edits by which the first model's configuration describes a new stack: the number of layers, and
+ * Returns changes that make the first model's configuration describe a new stack: the number of layers, and
  * each layer's settings from its own model.
  *
  * @param origins of the output's layers

@@ -59,9 +59,9 @@ const textOf = (config: Section, key: string): string | undefined => {
 };
 
 /**
- * Returns the family of a configuration's section as loaders choose it; undefined if no family is named.
+ * Returns the family that loaders choose for a configuration's section; undefined if none is named.
  *
- * @param path keys that lead to the section
+ * @param path keys of the section
  */
 export const typeOf = (config: Section, path: readonly string[], section: Section): string | undefined => {
   const own = textOf(section, 'model_type') ?? textOf(section, '_class_name');

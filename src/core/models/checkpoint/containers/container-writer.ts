@@ -11,9 +11,8 @@ export interface TensorToWrite {
 
 /** The output format of checkpoints and stores: consecutive, contiguous tensors. */
 export interface ContainerWriter {
-  /** Including the dot. */
   readonly extension: string;
-  /** The name of shard `index` (from 0) of `count`; if `count` is 1, of the whole checkpoint. */
+  /** Returns the name of shard `index` (from 0) of `count`; if `count` is 1, of the whole checkpoint. */
   shardName(index: number, count: number): string;
   /** The file that maps tensors to shards, if there are several. */
   readonly indexName: string;
@@ -26,6 +25,6 @@ export interface ContainerWriter {
   encodeHeader(tensors: Iterable<TensorToWrite>): Uint8Array;
   /** Most bytes before the data that loaders accept. */
   readonly mostHeaderBytes: number;
-  /** True if loaders accept an input file as a shard as it is. */
+  /** True if loaders accept an input file as a shard without changes. */
   takes(reader: ContainerReader, metadata: FileHeader['metadata']): boolean;
 }

@@ -12,7 +12,7 @@ import { torchReaders } from './torch/reader.js';
 export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
   safetensorsReader,
   diffusersReader,
-  // Before the reader of any other .pt file.
+  // Before the reader of all other .pt files.
   deepspeedReader,
   ...torchReaders,
   ggufReader,
@@ -21,7 +21,7 @@ export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
 
 export const writer: ContainerWriter = safetensorsWriter;
 
-/** The reader of a file, by extension; the first reader if an index gave it another name. */
+/** Returns a file's reader by extension; the first one if an index gave it another name. */
 export const readerOf = (file: string): ContainerReader =>
   readers.find(({ extension }) => file.endsWith(extension)) ?? readers[0];
 
@@ -39,7 +39,7 @@ export const readerOfIndex = (name: string): ContainerReader | undefined =>
 export const isModelFile = (name: string): boolean =>
   isWeightsName(name) || indexNames.some((index) => name === index || name.endsWith(`/${index}`));
 
-/** Removes the extension of a file of weights or an index; other names stay as they are. */
+/** Removes the extension of a weight file or index; returns other names unchanged. */
 export const withoutExtension = (name: string): string => {
   const weights = name.endsWith(indexEnd) ? name.slice(0, -indexEnd.length) : name;
   return isModelFile(name) ? weights.slice(0, -readerOf(weights).extension.length) : name;
@@ -72,7 +72,7 @@ export const isIndexRead = ({ reader, files }: WeightsFound, named: readonly str
   reader.indexGoesFirst === true || files.length === 0 || files.some((file) => named.includes(file));
 
 /**
- * Returns why files are no checkpoint, with a remedy.
+ * Returns why files are not a checkpoint, with a remedy.
  *
  * @param names in which `findWeights` found nothing
  * @param remedy replaces the usual one

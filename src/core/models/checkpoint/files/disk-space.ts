@@ -6,8 +6,8 @@ import { LayerloomError } from '../../../base/errors/errors.js';
 const tmpfs = 0x01021994;
 
 /**
- * Returns free memory plus swap, since tmpfs may promise more. In a container, returns at most its limit:
- * usage is unknown, because caches count as used.
+ * Returns free memory plus swap, because tmpfs may promise more. In a container, at most its limit: usage is
+ * unknown, because caches count as used.
  */
 const freeMemory = async (): Promise<number> => {
   const swap = /^SwapFree: +(?<kilobytes>\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8'));
@@ -16,8 +16,8 @@ const freeMemory = async (): Promise<number> => {
 };
 
 /**
- * Checks that a file system has `needed` free bytes; for tmpfs, also that memory has. Quotas are not checked,
- * and fail later with WRITE_FAILED.
+ * Checks that a file system has `needed` free bytes; for tmpfs, that memory has too. Does not check quotas,
+ * which fail later with WRITE_FAILED.
  *
  * @param directory an existing directory of that file system
  * @param out the output, for the error

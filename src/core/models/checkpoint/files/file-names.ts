@@ -4,7 +4,7 @@ export const provenanceName = 'layerloom.json';
 /** An in-toto statement of how the weights were made. */
 export const statementName = 'layerloom.intoto.jsonl';
 
-/** A signature of all other files; the default name of OpenSSF's model-signing. */
+/** A signature of all other files, with OpenSSF's model-signing's default name. */
 export const signatureName = 'model.sig';
 
 export const storeMarkerName = 'layerloom-store.json';

@@ -23,7 +23,7 @@ export interface JsonFile<T> {
 }
 
 /**
- * Reads a JSON file that layerloom wrote and somebody may have edited.
+ * Reads a JSON file by layerloom that somebody may have edited.
  *
  * @returns the parsed value itself, so that writing it back keeps unknown keys and key order
  * @throws the result of `fail`
@@ -44,7 +44,7 @@ export const readJsonFile = async <T>(
   const { error } = schema.safeParse(value);
   if (error === undefined) return value as T;
   const [issue] = error.issues;
-  // A record's top-level keys are arbitrary, and the file may be another one, so its keys are not repeated.
+  // Not quoted: a record's top-level keys are arbitrary, and the file may be another one.
   const path = (schema instanceof ZodRecord ? issue?.path.slice(1) : issue?.path) ?? [];
   const at = path.length === 0 ? '' : `${path.join('.')}: `;
   throw fail({ file, reason: `is not ${what} (${at}${issue?.message})`, isRead: true });

@@ -8,12 +8,12 @@ export interface RunCheckpoint {
   readonly folder: string;
 }
 
-/** Steps have no leading zeros and are exact as float64. */
+/** Steps without leading zeros, exact as float64. */
 export const checkpointName = /^checkpoint-(?<step>0|[1-9]\d{0,14})$/;
 
 /**
- * Lists a run's checkpoints in order of steps, without reading them. Ignores other names, such as
- * `tmp-checkpoint-N` of an unfinished save.
+ * Lists a run's checkpoints by step, without reading them. Ignores other names, such as an unfinished save's
+ * `tmp-checkpoint-N`.
  *
  * @throws READ_FAILED
  */
@@ -26,7 +26,7 @@ export const listCheckpoints = async (run: string): Promise<RunCheckpoint[]> => 
     names.map(async (folder): Promise<RunCheckpoint[]> => {
       const step = checkpointName.exec(folder)?.groups?.['step'];
       if (step === undefined) return [];
-      // Includes broken links: opening one reports an error, rather than skipping it silently.
+      // Includes broken links: opening one reports an error instead of silently skipping it.
       const isFolder = await stat(join(run, folder)).then(
         (at) => at.isDirectory(),
         () => true,

@@ -9,7 +9,7 @@ interface Limit {
   readonly most: number;
   readonly what: string;
   readonly remedy?: string;
-  /** True if it may be a pipe, such as `/dev/stdin`; opening then blocks until a writer opens it. */
+  /** Allow a pipe, such as `/dev/stdin`; opening it blocks until a writer opens it. */
   readonly pipes?: boolean;
 }
 
@@ -38,9 +38,9 @@ export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
 const mostAtHand = 16 * 1024 * 1024;
 
 /**
- * Reads without another thread, which takes longer than a small file that is in memory.
+ * Reads on this thread, which is faster for a small file in memory.
  *
- * @returns undefined for `readSmallFile` to read or to refuse
+ * @returns undefined if `readSmallFile` must read or refuse it
  */
 export const readAtHand = (path: string): Buffer | undefined => {
   let file: number | undefined;
@@ -99,7 +99,10 @@ const withSideFile = <T>(path: string, use: (file: FileHandle, bytes: number) =>
     unlessStale(async () => withRegularFile(path, await openBeside(path), besideWeights, use)),
   );
 
-/** Resolves a link, then opens its target without following further links: the opened path was checked. */
+/**
+ * Resolves a link, then opens its target without following further links, so that the opened path was
+ * checked.
+ */
 const openBeside = async (path: string): Promise<FileHandle> => {
   try {
     return await open(path, withoutWaiting | constants.O_NOFOLLOW);
@@ -113,7 +116,7 @@ const openBeside = async (path: string): Promise<FileHandle> => {
       `it is a link to ${target}, a file of another name or beside no model, and in no hub cache; if that belongs to the checkpoint, put a copy of it in the link's place`,
     );
   const file = await open(target, withoutWaiting | constants.O_NOFOLLOW);
-  // Detects a parent directory swapped for a link meanwhile. Without /proc this check is skipped.
+  // Detects a parent directory swapped for a link meanwhile; skipped without /proc.
   if ((await readlink(`/proc/self/fd/${file.fd}`).catch(() => target)) === target) return file;
   await file.close();
   throw refusal(path, `its target ${target} was replaced while it was opened; run again`);
@@ -136,7 +139,7 @@ const isOfModels = (name: string): boolean =>
   );
 
 /**
- * Stops an untrusted link from bringing any file of this machine into an output. The target must be in the
+ * Keeps an untrusted link from bringing any file of this machine into an output. The target must be in the
  * same directory, be content-addressed, or have the same name; common names also need a model's files beside
  * them.
  */
@@ -148,7 +151,7 @@ const mayBeLinked = async (path: string, target: string): Promise<boolean> => {
   return !isCommonName(basename(path)) || (await readdir(folder)).some(isOfModels);
 };
 
-/** Calls `use` with a file checked to be regular, and its size; always closes it. */
+/** Calls `use` with a regular file and its size; always closes it. */
 const withRegularFile = async <T>(
   path: string,
   file: FileHandle,

@@ -8,7 +8,7 @@ import { readHeaderOf } from '../containers/read-header.js';
 import { withFewFiles } from '../files/few-at-once.js';
 import { readBlock } from '../files/read-block.js';
 
-/** Number of evenly spaced blocks sampled from a file, and their size. */
+/** Number and size of evenly spaced blocks sampled from a file. */
 const samples = 64;
 const sampleBytes = 4096;
 
@@ -46,11 +46,10 @@ const sampleIdentity = async (
 const statedIdentity = (content: string): string =>
   createHash('sha256').update(`hub ${content}\n`).digest('hex');
 
-/** Returns the hub's SHA-256 of the whole file, if it states one. */
+/** Returns the hub's SHA-256 of the whole file, if stated. */
 export const statedSha256 = ({ content }: FileIdentity): string | undefined =>
   content !== undefined && /^[0-9a-f]{64}$/.test(content) ? content : undefined;
 
-/** SHA-256 of the whole file, in hex. */
 const fullIdentity = async (handle: FileHandle, signal?: AbortSignal): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafeSlow(chunkBytes);
@@ -166,7 +165,7 @@ export const identityUnder = (file: FileIdentity, stamp: FileStamp): Promise<str
  * changed, because hard links change ctime too, or if `before` has a full hash. Refuses any other change of
  * ctime, because mtime can be set back.
  *
- * @param relinked true if this process added or removed links of the file since
+ * @param relinked true if this process has added or removed links since
  * @throws INPUT_CHANGED, READ_FAILED
  */
 export const observeAgain = (

@@ -8,7 +8,7 @@ import type { MissingBytes } from '../descriptions.js';
 import { withFewFiles } from '../files/few-at-once.js';
 import { readBlock } from '../files/read-block.js';
 
-/** `unknown` if bytes are not on this machine, or if tensors are cut into different pieces. */
+/** `unknown` if bytes are not on this machine, or tensors are cut into different pieces. */
 export type Sameness = 'same' | 'different' | 'unknown';
 
 const chunkElements = 1 << 20;

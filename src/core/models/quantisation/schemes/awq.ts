@@ -3,7 +3,7 @@ import type { QuantisationScheme } from '../scheme.js';
 
 /**
  * AWQ in AutoAWQ's version `gemm`, 4 bits. I32 `qweight` is [in, out / 8], with eight codes of a row in each
- * word, in the order 0, 2, 4, 6, 1, 3, 5, 7. `qzeros` [groups, out / 8] are packed alike; `scales` are
+ * word, in the order 0, 2, 4, 6, 1, 3, 5, 7. `qzeros` [groups, out / 8] are packed the same; `scales` are
  * [groups, out].
  */
 export const awq: QuantisationScheme = {

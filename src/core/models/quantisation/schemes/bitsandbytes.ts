@@ -17,17 +17,17 @@ const tables = { nf4: 'NF4', fp4: 'FP4' } as const;
 
 type Table = keyof typeof tables;
 
-/** Matches the tensors beside a 4-bit weight; any of them identifies the weight. */
+/** Matches the tensors beside a 4-bit weight; any of them identifies it. */
 const ofFourBits = /^(?<weight>.+\.weight)\.(absmax|quant_map|nested_absmax|nested_quant_map)$/;
 
 const stateOf = /^(?<weight>.+\.weight)\.quant_state\.bitsandbytes__(?<table>nf4|fp4)$/;
 
 /**
  * bitsandbytes. With 4 bits, `weight` holds bytes, whatever its dtype, for all elements as one row.
- * `weight.absmax` has a scale for each block. Or it has a byte for each block, which indexes
- * `weight.nested_quant_map`; that value times `weight.nested_absmax`, plus an offset, is the scale. The shape
- * is in the JSON of `weight.quant_state.bitsandbytes__nf4` or `__fp4`. With 8 bits, `weight` is I8, and `SCB`
- * has 127 times each row's scale.
+ * `weight.absmax` has a scale per block, or a byte per block: that byte indexes `weight.nested_quant_map`,
+ * and the value times `weight.nested_absmax`, plus an offset, is the scale. The shape is in the JSON of
+ * `weight.quant_state.bitsandbytes__nf4` or `__fp4`. With 8 bits, `weight` is I8, and `SCB` has 127 times
+ * each row's scale.
  */
 export const bitsandbytes: QuantisationScheme = {
   methods: ['bitsandbytes'],
@@ -147,7 +147,7 @@ const inRows = (model: QuantisedCheckpoint, module: string, codes: TensorReferen
   const [name, scalesName, formatName] = [`${module}.weight`, `${module}.SCB`, `${module}.weight_format`];
   const scales = tensorBeside(checkpoint, name, scalesName);
   const format = checkpoint.tensors.get(formatName);
-  // Format 0 is row order; other formats are GPU layouts of old versions.
+  // Format 0 is row order; others are GPU layouts of old versions.
   if (format !== undefined && checkpoint.descriptions?.get(formatName)?.join() !== '0')
     throw invalidQuantisation(
       checkpoint,

@@ -17,7 +17,7 @@ import {
 interface WeightSettings {
   readonly bits: unknown;
   readonly type: unknown;
-  /** Size of a block with one scale; absent if there is a scale for each row or for the tensor. */
+  /** Size of a block with one scale; absent if rows or the tensor have a scale each. */
   readonly block: BlockSize | undefined;
 }
 
@@ -166,7 +166,7 @@ const withZerosAndGroups = (
         oneMore: false,
         of: zeros,
       },
-      // With one scale for each row, the order of columns does not matter.
+      // With a scale per row, the order of columns does not matter.
       groups: columns > 1 ? groups : undefined,
     },
   };

@@ -7,15 +7,15 @@ import {
   tensorBeside,
 } from '../scheme.js';
 
-/** Names of a tensor's scales: DeepSeek's name, and the name for scales of a tensor or channel. */
+/** Names of a tensor's scales: DeepSeek's, and the one for scales of a tensor or channel. */
 const scaleNames = (name: string): readonly string[] => [`${name}_scale_inv`, `${name}_scale`];
 
 const ofScales = /^(?<name>.+)_scale(_inv)?$/;
 
 /**
  * FP8 as in DeepSeek, Qwen and transformers' `FineGrainedFP8`. Each F8_E4M3 or F8_E5M2 weight has a
- * `weight_scale_inv` with a factor for each block of `weight_block_size`, or a `weight_scale` for each
- * channel or the tensor.
+ * `weight_scale_inv` with a factor per block of `weight_block_size`, or a `weight_scale` per channel or for
+ * the tensor.
  */
 export const fp8: QuantisationScheme = {
   methods: ['fp8', 'fbgemm_fp8'],

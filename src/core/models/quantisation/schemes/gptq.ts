@@ -35,7 +35,7 @@ export const gptq: QuantisationScheme = {
   },
 };
 
-/** Returns a module's bits and group size; if settings are `dynamic`, from the shapes. */
+/** Returns a module's bits and group size; from the shapes if settings are `dynamic`. */
 const sizesOf = (
   { checkpoint: { tensors }, settings }: QuantisedCheckpoint,
   module: string,

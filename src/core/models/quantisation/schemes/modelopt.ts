@@ -17,7 +17,7 @@ const usualBlock = 16;
 
 /**
  * NVIDIA's ModelOpt, as exported for transformers and vLLM. FP8: F8_E4M3 `weight` with `weight_scale` for the
- * tensor or each row. NVFP4: U8 `weight` [rows, columns / 2] with two E2M1 codes in a byte, F8_E4M3
+ * tensor or each row. NVFP4: U8 `weight` [rows, columns / 2] with two E2M1 codes per byte, F8_E4M3
  * `weight_scale` [rows, columns / 16], and `weight_scale_2`, a common factor.
  */
 export const modelopt: QuantisationScheme = {

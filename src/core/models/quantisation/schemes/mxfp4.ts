@@ -14,7 +14,7 @@ const halves = /^(?<name>.+)_(?<half>blocks|scales)$/;
 const [inBlock, bytesOfBlock] = [32, 16];
 
 /**
- * MXFP4 as in gpt-oss: `NAME_blocks` [experts, rows, blocks, 16] with two E2M1 codes in a byte, and
+ * MXFP4 as in gpt-oss: `NAME_blocks` [experts, rows, blocks, 16] with two E2M1 codes per byte, and
  * `NAME_scales` [experts, rows, blocks] of exponents. As in transformers, the tensor is [experts, columns,
  * rows], so each expert's matrix is transposed.
  */

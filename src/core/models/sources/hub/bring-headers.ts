@@ -32,14 +32,14 @@ import { unavailable } from './requests/session/unavailable.js';
 
 /**
  * Fetches a hub model's side files into the hub's cache, and headers and descriptions into the cache of
- * ranges: of weights, only each file's first 64 KiB and bytes around its header. Uses a model that the hub's
+ * ranges: of each weight file only the first 64 KiB and bytes around its header. Uses a model that the hub's
  * cache has whole; with `HF_HUB_OFFLINE`, uses either cache. Never fetches code, weights that the index
  * omits, or pickles beside safetensors.
  *
  * @param model `org/name[@revision]`
  * @throws INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
- *   HUB_FILE_CHANGED; NOT_A_CHECKPOINT without readable weights; FILE_MISSING, INDEX_INVALID,
- *   INDEX_UNSAFE_NAME, FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED; WRITE_FAILED, INTERRUPTED
+ * HUB_FILE_CHANGED; NOT_A_CHECKPOINT without readable weights; FILE_MISSING, INDEX_INVALID,
+ * INDEX_UNSAFE_NAME, FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED; WRITE_FAILED, INTERRUPTED
  */
 export const bringHeaders = async (model: string, options: HubOptions = {}): Promise<BroughtModel> => {
   const asked = parseModel(model);
@@ -77,7 +77,7 @@ const parseModel = (model: string): HubModel => {
   return asked;
 };
 
-/** Fills a commit's folder, and writes the folder's record last. */
+/** Fills a commit's folder, writing its record last. */
 const bringFolder = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -103,7 +103,7 @@ const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Pro
   await placeLink(join(folder, ...file.name.split('/')), target);
 };
 
-/** Links to a file of the hub's cache, or fetches the file's header and descriptions. */
+/** Links to a file in the hub's cache, or fetches its header and descriptions. */
 const bringHeader = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -151,7 +151,7 @@ const bringDescriptions = async (
     await fetchInto(ranges, remote, [first]);
   } catch (error) {
     if (!(error instanceof RangesIgnored)) throw error;
-    // This server sends the whole file for each range, so one request fetches all.
+    // This server answers each range with the whole file, so one request fetches all.
     const all = { begin: first.begin, end: others.at(-1)?.end ?? first.end };
     return await fetchInto(ranges, remote, [all], { mayDiscard: true });
   }

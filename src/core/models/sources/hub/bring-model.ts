@@ -8,8 +8,8 @@ import { hubEnvironment } from './environment.js';
 import { findInCaches } from './find-in-caches.js';
 
 /**
- * Fetches a model's headers. Resolves a branch or tag every time, as the hub's library does. If the hub
- * cannot be reached, warns and uses the last known commit.
+ * Fetches a model's headers. Like the hub's library, resolves a branch or tag every time. If the hub cannot
+ * be reached, warns and uses the last known commit.
  *
  * @param model `org/name[@revision]`
  * @returns warnings

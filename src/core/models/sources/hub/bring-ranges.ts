@@ -26,7 +26,7 @@ import { type HubSession, mostRequests, openHub } from './requests/session/sessi
  *
  * @param needs files outside the cache of ranges are whole and skipped
  * @throws DISK_SPACE before anything is fetched; HUB_FILE_CHANGED if a file changed after its header was
- *   fetched; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED, INTERRUPTED
+ * fetched; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED, INTERRUPTED
  */
 export const bringRanges = async (
   needs: readonly NeededRanges[],
@@ -78,7 +78,6 @@ const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise
   if (ranges?.isComplete) await promote(ranges, { cache, id, commit }, need.file, signal);
 };
 
-/** True if the disk became full. */
 const isFull = (error: unknown): error is LayerloomError<'WRITE_FAILED'> =>
   error instanceof LayerloomError &&
   error.code === 'WRITE_FAILED' &&

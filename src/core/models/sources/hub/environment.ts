@@ -6,14 +6,13 @@ import { expandPath, hubCacheRoot, hubHome } from './cache/hub-cache.js';
 import { withoutCredentials } from './requests/session/server-address.js';
 import { variable } from './variables.js';
 
-/** The hub's address, and the user's settings. */
 export interface HubEnvironment {
   /** The hub's address, without trailing slash and credentials. */
   readonly endpoint: string;
   readonly token: string | undefined;
-  /** The variable or file that holds the token, for messages. */
+  /** The variable or file with the token, for messages. */
   readonly tokenFrom: string | undefined;
-  /** Name of the variable that forbids network access; undefined if none does. */
+  /** Name of the variable that forbids network access, if any. */
   readonly offline: string | undefined;
   readonly cache: string;
   readonly ranges: string;
@@ -43,7 +42,7 @@ const readToken = async (env: NodeJS.ProcessEnv): Promise<Token> => {
   return token === undefined ? none : { token, tokenFrom };
 };
 
-/** Default stall timeout. The hub library's 10 s are too short for slow mirrors. */
+/** Default stall timeout; the hub library's 10 s are too short for slow mirrors. */
 const defaultStallSeconds = 30;
 
 /** A day: timers allow at most a month, and some time limits are multiples of this one. */

@@ -15,7 +15,7 @@ export class FileDownload {
   readonly #file: ListedFile;
   #partsLeft: number;
   #opened: Promise<{ ranges: RangeFile; remote: RemoteFile } | undefined> | undefined;
-  /** Set after the server ignored a range: the download of the whole file. */
+  /** The download of the whole file; set after the server ignored a range. */
   #whole: Promise<void> | undefined;
 
   constructor(
@@ -31,7 +31,7 @@ export class FileDownload {
   }
 
   /**
-   * Fetches the missing bytes of a part.
+   * Fetches a part's missing bytes.
    *
    * @param onBytes called with numbers of bytes, which add up to the part's length
    * @throws the codes of `fetchInto`

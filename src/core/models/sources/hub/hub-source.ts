@@ -7,7 +7,7 @@ import { downloadCommand, hubCacheRoot, rangeFolders } from './cache/hub-cache.j
 import { ownCommitOf } from './cache/range-folders.js';
 import { findInCaches } from './find-in-caches.js';
 
-/** The Hugging Face hub, or a compatible server. Network code is imported only when needed. */
+/** The Hugging Face hub, or a compatible server. Imports network code only when needed. */
 export const hub: RemoteSource = {
   find: findInCaches,
   names: isHubId,

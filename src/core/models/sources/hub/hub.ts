@@ -9,9 +9,9 @@ export interface BroughtModel {
 }
 
 export interface HubOptions extends FetchOptions {
-  /** Variables for hub, token and caches. Default: `process.env`. */
+  /** Variables for hub, token and caches; default: `process.env`. */
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Limits on retries after transient failures. Default: `usualPatience`. */
+  /** Limits on retries after transient failures; default: `usualPatience`. */
   readonly patience?: Patience | undefined;
 }
 
@@ -21,9 +21,9 @@ export interface Patience {
   readonly attempts: number;
   /** Milliseconds before the first retry. Doubled each time, plus up to half at random. */
   readonly firstDelayMs: number;
-  /** The longest delay, even if the server asks for more. */
+  /** Longest delay, even if the server asks for more. */
   readonly longestDelayMs: number;
 }
 
-/** About five minutes in all, like the hub's window for rate limits. */
+/** About five minutes in total, like the hub's window for rate limits. */
 export const usualPatience: Patience = { attempts: 12, firstDelayMs: 500, longestDelayMs: 60_000 };

@@ -1,7 +1,7 @@
 import type { SettingWords } from '../../../base/errors/setting.js';
 
-// Environment variables for the hub and its files, mostly the hub library's. A plain object, so that commands
-// need not load zod to read them.
+// Environment variables for the hub and its files, mostly the hub library's. A plain object, so that reading
+// them does not load zod.
 
 export const hubVariables = {
   HF_TOKEN: {

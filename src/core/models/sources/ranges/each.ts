@@ -1,4 +1,4 @@
-/** Runs `work` for items in order, `most` at a time. The first failure stops `requests` and is thrown. */
+/** Runs `work` on items in order, `most` at a time. The first failure stops `requests` and is thrown. */
 export const eachOf = async <Item>(
   requests: { stop(): void },
   items: Iterable<Item>,

@@ -16,17 +16,15 @@ export interface RemoteBytes {
 
 interface FetchOptions {
   readonly onBytes?: (bytes: number) => void;
-  /** See `RemoteBytes.read`. */
   readonly mayDiscard?: boolean;
-  /** Ranges to skip. Default: the recorded ones. */
+  /** Ranges to skip; default: the recorded ones. */
   readonly present?: readonly Extent[];
 }
 
 /**
  * Fetches and records the missing bytes of `extents`.
  *
- * @throws HUB_FILE_CHANGED, after discarding the file; the other codes of `remote.read`,
- *   WRITE_FAILED
+ * @throws HUB_FILE_CHANGED, after discarding the file; the other codes of `remote.read`, WRITE_FAILED
  */
 export const fetchInto = async (
   ranges: RangeFile,
@@ -53,7 +51,7 @@ export const fetchInto = async (
   }
 };
 
-/** Bytes of the first read of a weight file. Most headers are shorter. */
+/** Bytes of a weight file's first read; most headers are shorter. */
 const firstBytes = 64 * 1024;
 
 /**
@@ -62,7 +60,7 @@ const firstBytes = 64 * 1024;
  * @param name of the file, for messages
  * @returns the ranges of its descriptions, ascending
  * @throws the codes of the container's headers and of `fetchInto`; errors of `remote.read` if the header is
- *   not at the start and the server ignores ranges
+ * not at the start and the server ignores ranges
  */
 export const fetchHeader = async (
   ranges: RangeFile,

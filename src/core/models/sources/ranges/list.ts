@@ -26,7 +26,6 @@ export interface RangeCacheEntry {
   readonly commit: string;
   readonly folder: string;
   readonly files: readonly RangeCacheFile[];
-  /** Bytes on disk of the folder. */
   readonly onDisk: number;
   /** Time of the last use; undefined if a download of headers was interrupted. */
   readonly lastUse: Date | undefined;

@@ -7,7 +7,7 @@ export interface PartlyNeeded {
 }
 
 /**
- * Limits on extra bytes as shares of the needed ones: to complete files, and to close gaps between requests.
+ * Limits on extra bytes, as shares of the needed ones: to complete files, and to close gaps between requests.
  */
 const forWholeFiles = 0.004;
 const forGaps = 0.001;
@@ -18,7 +18,7 @@ const longestGap = 64 * 1024;
 const partBytes = 16 * 1024 * 1024;
 
 /**
- * Decides which bytes to fetch: missing ones that are needed; the rest of nearly complete files, so that
+ * Decides which bytes to fetch: needed ones that are missing; the rest of nearly complete files, so that
  * other programs can use them; and short gaps. At most 0.5 % are extra.
  *
  * @returns extents by file, ascending, without overlaps

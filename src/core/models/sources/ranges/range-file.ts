@@ -19,7 +19,7 @@ import {
   servedLine,
 } from './folder/record.js';
 
-/** Bytes written between two entries in the record. */
+/** Bytes between two entries in the record. */
 const recordEvery = 4 * 1024 * 1024;
 
 /** Returns an mtime in seconds, derived from the content, which does not change as ranges arrive. */
@@ -199,7 +199,7 @@ const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> =>
   return (await unlessMissing(path, stat(path)))?.size === bytes;
 };
 
-/** Opens the sparse file. If it does not match its record, makes it again, and drops the model's record. */
+/** Opens the sparse file. If it does not match its record, recreates it, and drops the model's record. */
 const openData = async (
   folder: string,
   file: ListedFile,

@@ -19,7 +19,7 @@ export const chatTemplateOf = (value: unknown): string | undefined => {
 const unknownToParser =
   /\{%[-+]?\s*(raw|with|autoescape|block|extends|include|import|from)\b|\brecursive\s*[-+]?%\}|\bdivisibleby\s+\d/;
 
-/** Limit on a template, ten times the longest in use: the parser takes two seconds for a megabyte. */
+/** Most characters of a template, ten times the longest in use: the parser takes two seconds per megabyte. */
 const mostCharacters = 300_000;
 
 /**
@@ -28,7 +28,7 @@ const mostCharacters = 300_000;
  * @throws TEMPLATE_INVALID with the parser's reason
  */
 export const checkChatTemplate = async (text: string): Promise<void> => {
-  // Cuts long white space, which has no meaning: the parser is quadratic in its length.
+  // Cuts long white space, which means nothing: the parser is quadratic in its length.
   const parsed = text.replace(/\s{64,}/g, (space) => space.slice(0, 64));
   if (parsed.length > mostCharacters) throw invalidTemplate(`has more than ${mostCharacters} characters`);
   if (unknownToParser.test(parsed)) return;

@@ -9,7 +9,7 @@ const alternating = `{%- if (message.role == 'user') != (loop.index0 % 2 == 0) -
 const systemApart = `{%- set first = messages[0] if messages else {} -%}
     {%- set turns = messages[1:] if first.role == 'system' else messages -%}`;
 
-/** Chat templates by mergekit's names, and gemma, each as its family published it. */
+/** Chat templates by mergekit's names, and gemma, each as published by its family. */
 export const chatTemplates: Readonly<Record<string, string>> = {
   /** OpenAI's ChatML, used by Qwen, Yi, Hermes and others; without a begin-of-sequence token. */
   chatml: template(`
@@ -85,7 +85,7 @@ export const chatTemplates: Readonly<Record<string, string>> = {
       {{- '<start_of_turn>model\\n' -}}
     {%- endif -%}`),
 
-  /** EXAONE 3: begins with a system turn, perhaps empty; user turns have no end token. */
+  /** EXAONE 3: begins with a system turn, which may be empty; user turns have no end token. */
   exaone: template(`
     {%- if not messages or messages[0].role != 'system' -%}
       {{- '[|system|][|endofturn|]\\n' -}}

@@ -17,7 +17,7 @@ export const mayHoldChatTemplate = (name: string): boolean =>
   !onlyChatTemplates.test(name) && (configurations as readonly string[]).includes(name);
 
 /**
- * Reads a checkpoint's chat template as transformers does: from its own file, otherwise from
+ * Reads a checkpoint's chat template like transformers: from its own file, otherwise from
  * `tokenizer_config.json`. Takes `default` among several.
  *
  * @throws READ_FAILED, and JSON errors
@@ -32,7 +32,7 @@ export const readChatTemplate = async (checkpoint: Templates): Promise<string | 
   return undefined;
 };
 
-/** Returns the default of templates that are a text, or a list of `{ name, template }`. */
+/** Returns the default of templates given as text, or as a list of `{ name, template }`. */
 const defaultOf = (templates: unknown): string | undefined => {
   const found: unknown = Array.isArray(templates)
     ? templates.filter(isObject).find(({ name }) => name === 'default')?.['template']
@@ -41,9 +41,9 @@ const defaultOf = (templates: unknown): string | undefined => {
 };
 
 /**
- * Returns the commonest template, ignoring white space around it, as mergekit's `auto` does. Counts each
- * checkpoint once, and skips those without a template. The first wins a tie; in mergekit, the order of a set
- * decides.
+ * Returns the commonest template, ignoring white space around it, like mergekit's `auto`. Counts each
+ * checkpoint once, and skips those without a template. In a tie the first wins; in mergekit, the order of a
+ * set decides.
  */
 export const commonestChatTemplate = async (
   checkpoints: readonly Templates[],

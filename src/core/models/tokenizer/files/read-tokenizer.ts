@@ -10,7 +10,7 @@ import { readTokenSettings, settingsOf, type TokenSettings } from './token-setti
 import { endOf, makeTokenizer, mostTokenizerValues, type Spelling, type Tokenizer } from './tokenizer.js';
 import { splitTokenizer, stringsIn, type TokenizerText, withoutMerges } from './without-merges.js';
 
-/** Facts about a checkpoint's tokenizer that need no parsing of its vocabulary. */
+/** Facts about a checkpoint's tokenizer found without parsing its vocabulary. */
 export interface TokenizerFiles {
   /** Equal for equal vocabularies. */
   readonly hash: string;
@@ -24,7 +24,7 @@ export class TokenizerReader {
   readonly #vocabularies: Vocabularies = new Map();
 
   /**
-   * Returns a checkpoint's tokenizer files, if it has any.
+   * Returns a checkpoint's tokenizer files, if any.
    *
    * @throws READ_FAILED, CONFIG_INVALID
    */
@@ -198,15 +198,13 @@ const algorithmOf = (model: Record<string, unknown>): string => {
   return 'merges' in model ? 'BPE' : 'WordPiece';
 };
 
-/** Limit on ids, which index arrays. Vocabularies leave few ids out. */
+/** Most ids, which index arrays. Vocabularies leave few ids out. */
 const mostIds = (tokens: number): number => 4 * tokens + 65_536;
 
 /** Several times the largest tokenizer: millions of tokens, parsed in seconds. */
 const mostCharacters = 40_000_000;
 
-/**
- * Returns ids by token. BPE and WordPiece store an object of ids; Unigram stores a list of [token, score].
- */
+/** Returns ids by token. BPE and WordPiece store an object of ids, Unigram a list of [token, score]. */
 const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, number> => {
   const ids = new Map<string, number>();
   const add = (token: unknown, id: unknown): void => {
@@ -215,7 +213,7 @@ const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, nu
   };
   if (Array.isArray(vocabulary))
     for (const [id, pair] of vocabulary.entries()) add(Array.isArray(pair) ? pair[0] : pair, id);
-  // Keys only: `Object.entries` would be the slowest step for millions of tokens.
+  // Only keys: `Object.entries` would be the slowest step for millions of tokens.
   else if (isObject(vocabulary)) for (const token of Object.keys(vocabulary)) add(token, vocabulary[token]);
   else throw malformed(file, 'vocab');
   return checkedIds(ids, file);

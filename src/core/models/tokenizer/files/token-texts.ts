@@ -25,7 +25,7 @@ const ofBytes = (token: string): string => {
 
 const fallback = /^<0x([0-9A-Fa-f]{2})>$/;
 
-/** A model's tokens by their bytes, which are strings of characters below 256. */
+/** A model's tokens by their bytes, as strings of characters below 256. */
 export class TokenTexts {
   readonly #model: ModelTokens;
   readonly #added: ReadonlySet<string>;

@@ -3,11 +3,11 @@ import { TokenIds } from './token-ids.js';
 import type { TokenSettings } from './token-settings.js';
 import { quote } from './words.js';
 
-/** Limit on values in a tokenizer's JSON, twice the largest: half a million merges, a million scores. */
+/** Most values in a tokenizer's JSON, twice the largest: half a million merges, a million scores. */
 export const mostTokenizerValues = 4_000_000;
 
 export type Spelling =
-  /** A character for each byte (GPT-2). */
+  /** A character per byte (GPT-2). */
   | 'bytes'
   /** Text with ▁ for spaces and `<0xNN>` for bytes (SentencePiece). */
   | 'pieces'
@@ -22,7 +22,7 @@ export interface Tokenizer {
   readonly spelling: Spelling;
   /** Ids of the model's own tokens, which merges or scores form. */
   readonly vocabulary: ReadonlyMap<string, number>;
-  /** Added tokens in order of ids; a token may also be in `vocabulary`. */
+  /** Added tokens by id; a token may also be in `vocabulary`. */
   readonly added: readonly { readonly id: number; readonly token: AddedToken }[];
   readonly ids: ReadonlyMap<string, number>;
   /** Special tokens. transformers adds missing ones when it loads the tokenizer. */
@@ -40,7 +40,7 @@ export interface ModelTokens {
 }
 
 /**
- * Makes a tokenizer; numbers added tokens as the tokenizers library does.
+ * Makes a tokenizer; numbers added tokens like the tokenizers library.
  *
  * @param tokens of the vocabulary's file, in order
  */

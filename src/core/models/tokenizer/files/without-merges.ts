@@ -11,7 +11,7 @@ const list: Brackets = { open: '[', close: ']' };
 const object: Brackets = { open: '{', close: '}' };
 
 export interface TokenizerText {
-  /** The text with empty merges, and with `mark` in place of the vocabulary. */
+  /** The text with empty merges, and `mark` in place of the vocabulary. */
   readonly rest: string;
   readonly mark: string;
   /** The object of ids as in the file; undefined if absent. */
@@ -46,7 +46,7 @@ export const withoutMerges = (content: Buffer): string => {
  * a key; undefined if absent or without an end.
  *
  * @param key with quotes. Quotes inside tokens are escaped, and a token with the key's text has a number as
- *   value
+ * value
  */
 const placeOf = (content: Buffer, key: string, brackets: Brackets): [number, number] | undefined => {
   for (let at = content.indexOf(key); at >= 0; at = content.indexOf(key, at + 1)) {

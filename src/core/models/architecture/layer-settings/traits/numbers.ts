@@ -3,7 +3,7 @@ import type { Described, Saying } from './saying.js';
 import { meaningOf, saysTheSame } from './saying.js';
 
 /**
- * Reads and writes settings that whole numbers describe: a period, an offset or a count.
+ * Reads and writes settings given by whole numbers: a period, an offset or a count.
  *
  * @param keys keys with loaders' defaults; undefined if the key is required
  * @param meaning returns a layer's value
@@ -48,7 +48,7 @@ type Pair = readonly [usual: unknown, other: unknown];
 const positions = (values: readonly unknown[], wanted: unknown): number[] =>
   values.flatMap((value, layer) => (value === wanted ? [layer] : []));
 
-/** Layers from the given index on have the second value: `first_k_dense_replace`. */
+/** Layers from this index on have the second value: `first_k_dense_replace`. */
 export const from = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
     { [key]: otherwise },
@@ -56,7 +56,7 @@ export const from = (key: string, otherwise: number | undefined, [before, after]
     (values) => [[positions(values, after)[0] ?? values.length]],
   );
 
-/** The given number of last layers have the second value: `num_kv_shared_layers`. */
+/** This number of last layers have the second value: `num_kv_shared_layers`. */
 export const last = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
     { [key]: otherwise },
@@ -81,7 +81,7 @@ export const firstOfEach = (key: string, otherwise: number | undefined, [usual, 
     (values) => [[positions(values, other)[1] ?? values.length]],
   );
 
-/** Declares layers by position: the one at index `offset` of every `period` layers has the second value. */
+/** The layer at index `offset` of every `period` layers has the second value. */
 export const oneOfEach = (
   keys: { readonly period: readonly [string, number]; readonly offset: readonly [string, number] },
   [usual, other]: Pair,

@@ -1,7 +1,7 @@
 import { short } from '../../../checkpoint/containers/short-name.js';
 import { isGiven, isObject } from '../../../checkpoint/files/json.js';
 
-/** The part of a `config.json` that describes a stack: the whole, or its `text_config`. */
+/** The part of a `config.json` that describes a stack: all of it, or its `text_config`. */
 export type Section = Readonly<Record<string, unknown>>;
 
 /** New values of a section's keys; undefined removes a key. */
@@ -13,7 +13,7 @@ export interface Described {
   readonly root: Section;
 }
 
-/** An encoding: one way in which a configuration gives a setting for each layer. */
+/** An encoding: one way in which a configuration gives each layer's setting. */
 export interface Saying {
   /** Keys of the encoding; empty if loaders derive the value. */
   readonly keys: readonly string[];
@@ -23,14 +23,14 @@ export interface Saying {
    * @throws Unsaid if the section contradicts itself
    */
   read(described: Described): readonly unknown[] | undefined;
-  /** Returns edits that encode a value for each layer; undefined if this encoding cannot. */
+  /** Returns changes that encode each layer's value; undefined if this encoding cannot. */
   write(values: readonly unknown[], described: Described): Edits | undefined;
 }
 
-/** Limit on a reason's characters, because reasons quote configurations. */
+/** Most characters of a reason, because reasons quote configurations. */
 const longest = 400;
 
-/** Thrown if a key cannot describe the layers. */
+/** A key cannot describe the layers. */
 export class Unsaid extends Error {
   readonly key: string;
   readonly reason: string;
@@ -67,7 +67,7 @@ const backWords = (words: Words): ReadonlyMap<unknown, string> =>
   new Map(Object.entries(words).map(([word, meaning]) => [meaning, word]));
 
 /**
- * A list with an entry for each layer; an empty list counts as absent.
+ * A list with an entry per layer; an empty list counts as absent.
  *
  * @param words maps the list's words to values; entries with such a word are whole numbers
  * @param more `drafts` if further entries, which loaders ignore, may belong to multi-token prediction
@@ -95,7 +95,7 @@ export const list = (key: string, words: Words = {}, more: 'drafts' | 'none' = '
   };
 };
 
-/** A list with an entry for each layer, or one value for all layers. */
+/** A list with an entry per layer, or one value for all layers. */
 export const listOrOne = (key: string): Saying => {
   const listed = list(key);
   const isOne = (section: Section) => isGiven(section[key]) && !Array.isArray(section[key]);
@@ -112,7 +112,7 @@ export const listOrOne = (key: string): Saying => {
   };
 };
 
-/** A dictionary by layer number that contains exceptions only: `{"05": {…}}`. */
+/** A dictionary by layer number with exceptions only: `{"05": {…}}`. */
 export const byNumber = (key: string): Saying => ({
   keys: [key],
   read: ({ section, layers }) => {
@@ -138,7 +138,7 @@ const isLayerList = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((entry) => Number.isInteger(entry));
 
 /**
- * A list of the layers that have the second value.
+ * A list of the layers with the second value.
  *
  * @param first number of the first layer
  */

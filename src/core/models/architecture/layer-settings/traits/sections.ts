@@ -31,7 +31,7 @@ const countsIn = (section: Section, stack: string): string[] => {
   return [...own, ...usualCounts.filter((key) => isThere(key) && isAlias(key))];
 };
 
-/** Returns a key's number of layers; for T5's decoder, the default is the encoder's. */
+/** Returns a key's number of layers; for T5's decoder, the encoder's by default. */
 export const countOf = (section: Section, key: string): unknown =>
   isGiven(section[key]) || key !== 'num_decoder_layers' ? section[key] : section['num_layers'];
 
@@ -41,7 +41,7 @@ export const decoderCount = (section: Section, stack: string): Edits =>
     ? { num_decoder_layers: section['num_layers'] }
     : {};
 
-/** Limit on nesting of sections; `thinker_config.text_config` has two levels. */
+/** Deepest nesting of sections; `thinker_config.text_config` has two levels. */
 const deepest = 3;
 
 const inner = (section: Section): [string, Section][] =>

@@ -5,11 +5,11 @@ import { type Described, type Edits, type Saying, type Section, saysTheSame, Uns
 export interface Trait {
   /** Possible encodings, in the order in which loaders try them. */
   readonly says: readonly [Saying, ...Saying[]];
-  /** The stack to which the setting applies, in encoder–decoder families. Default: both. */
+  /** The stack that the setting applies to, in encoder–decoder families; default: both. */
   readonly of?: 'encoder' | 'decoder';
   /** True if the configuration may omit the setting, and layers are then alike. */
   readonly optional?: boolean;
-  /** Reason why layers cannot be reordered, if that is so. */
+  /** Why layers cannot be reordered. */
   readonly because?: string;
 }
 
@@ -38,10 +38,10 @@ export const edited = (section: Section, edits: Edits): Section => {
 };
 
 /**
- * Returns edits that encode these values: with the encodings in use if possible, otherwise with another.
- * Removes an encoding in use that cannot express the values, since loaders might read it first.
+ * Returns changes that encode these values, if possible with the encodings in use. Removes an encoding in use
+ * that cannot express the values, because loaders might read it first.
  *
- * @param described the section before the edits, with the new number of layers
+ * @param described the section before the changes, with the new number of layers
  * @throws Unsaid
  */
 export const writeTrait = (trait: Trait, values: readonly unknown[], described: Described): Edits => {

@@ -12,9 +12,9 @@ export const all = (word: string) => rule(() => word);
 export const every = (period: number, usual: string, other: string) =>
   rule((layer) => ((layer + 1) % period === 0 ? other : usual));
 
-/** The kind of attention: from `layer_types`, or as loaders derive it otherwise. */
+/** The kind of attention: from `layer_types`, or as loaders otherwise derive it. */
 export const types = (...otherwise: Saying[]): Trait => ({ says: [layerTypes, ...otherwise] });
-/** The kind of feed-forward part: from `mlp_layer_types`, or as loaders derive it otherwise. */
+/** The kind of feed-forward part: from `mlp_layer_types`, or as loaders otherwise derive it. */
 export const mlps = (...otherwise: Saying[]): Trait => ({ says: [mlpTypes, ...otherwise] });
 export const firstDense = (otherwise: number | undefined, key = 'first_k_dense_replace') =>
   from(key, otherwise, [dense, sparse]);
@@ -29,7 +29,7 @@ export const denseThenEach = rule(
 );
 export const onlyFirstDense = rule((layer) => (layer === 0 ? dense : sparse));
 
-/** Declares that the first layer has other tensors than the rest, or computes differently, if `isSo`. */
+/** If `isSo`, the first layer has other tensors than the rest, or computes differently. */
 export const firstDiffersIf = (key: string, isSo: (described: Described) => boolean): Trait => ({
   says: [rule((layer, _layers, described) => isSo(described) && layer === 0, [key])],
   because: 'makes the first layer unlike the others: it can stand first only, and no other can',
@@ -39,7 +39,7 @@ export const lastDiffers = (key: string): Trait => ({
   says: [rule((layer, layers) => layer === layers - 1, [key])],
   because: 'makes the last layer unlike the others: it can stand last only, and no other can',
 });
-/** A layer's computation depends on its index and on the number of layers. */
+/** A layer's computation depends on its index and the number of layers. */
 export const byItsNumber = (key: string, isSo: (described: Described) => boolean = () => true): Trait => ({
   says: [rule((layer, layers, given) => (isSo(given) ? `${layer} of ${layers}` : 'any'), [key])],
   because: 'makes layers compute with their number, so that none can stand in the place of another',
@@ -88,7 +88,7 @@ export const stepwise: Trait = {
   ],
 };
 
-/** The indexer of a layer: its own, or the previous layer's. */
+/** A layer's indexer: its own, or the previous layer's. */
 export const indexers: Trait = {
   says: [
     list('indexer_types'),
@@ -104,7 +104,7 @@ export const indexers: Trait = {
   ],
 };
 
-/** Features of images, added to the outputs of the first layers, as in Qwen 3-VL. */
+/** Image features added to the outputs of the first layers, as in Qwen 3-VL. */
 export const deepstack: Trait = {
   says: [
     rule(
@@ -148,7 +148,7 @@ export const perLayerInputs = (otherwise: number): Trait =>
     'hidden_size_per_layer_input',
     ({ section }) => Number(section['hidden_size_per_layer_input'] ?? otherwise) > 0,
   );
-/** Gemma 4's last layer has full attention, whatever the list contains. */
+/** Gemma 4's last layer has full attention, whatever the list says. */
 export const lastIsFull: Trait = {
   says: [
     {

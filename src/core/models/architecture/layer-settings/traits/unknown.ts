@@ -9,7 +9,7 @@ const ofSomethingElse =
 const harmless =
   /^(num_hidden_layers|num_layers|n_layers?|layers|(encoder|decoder)_layers|num_(encoder|decoder|single)_layers|\w*layer_?norm\w*|\w*layer_?drop\w*|layer_scale_init\w*|\w*embed\w*|\w*dropout\w*|initializer\w*|block_size|\w*_block_size)$/;
 
-/** Words in transformers' keys for settings of layers, by which keys of unknown families are recognised. */
+/** Words in transformers' keys for layer settings, which identify such keys in unknown families. */
 const soundsOfLayers =
   /(^|_)(layers?|blocks?)(_|$)|pattern|period|offset|interval|every_|_freq(uency)?$|(^|_)step$|_idxs?$|indices|indexes|first_k|nextn/;
 

@@ -7,16 +7,15 @@ import { short } from '../short-name.js';
 import { invalidTorchFile, unsupported } from '../torch/refusals.js';
 import type { Flat, ModelState, NamedShape, OptimizerState } from './states.js';
 
-/** The states of all ranks, in order. */
 export interface Ranks {
-  /** Stages 1 and 2 have one for all ranks, stage 3 has one a rank. */
+  /** A single one for all ranks in stages 1 and 2; one per rank in stage 3. */
   readonly models: readonly ModelState[];
   readonly optimizers: readonly OptimizerState[];
   /** The file of rank 0, for errors. */
   readonly path: string;
 }
 
-/** Consecutive elements of a flattened tensor, `from` on. */
+/** Consecutive elements of a flattened tensor, starting at `from`. */
 interface Part extends Flat {
   readonly from: number;
 }
@@ -28,10 +27,10 @@ export interface Gathered {
   readonly tensor: TensorInFile;
 }
 
-/** Limit on pieces of all tensors. */
+/** Most pieces over all tensors. */
 const mostGathered = 1_000_000;
 
-/** Flat parts one behind the other. */
+/** Flat parts, concatenated. */
 class Vector {
   readonly #parts: readonly Flat[];
   readonly #starts: number[] = [];
@@ -47,7 +46,7 @@ class Vector {
     this.length = start;
   }
 
-  /** Returns elements `begin` to `end`, as elements of a tensor whose first is `from`. */
+  /** Returns elements `begin` to `end`, as elements of a tensor that start at `from`. */
   cut(begin: number, end: number, from = 0): readonly Part[] {
     let index = this.#firstAt(begin);
     const found: Part[] = [];
@@ -80,7 +79,7 @@ class Vector {
 
 type Parts = Map<NamedShape, readonly Part[]>;
 
-/** Stages 1 and 2: each group is one vector, divided over the ranks, with its parameters in order. */
+/** Stages 1 and 2: each group is a vector, divided among the ranks, with its parameters in order. */
 const trainedByGroup = ({ models, optimizers, path }: Ranks): Parts => {
   const found: Parts = new Map();
   const { groups } = itemAt(models, 0);
@@ -104,7 +103,7 @@ const trainedByGroup = ({ models, optimizers, path }: Ranks): Parts => {
   return found;
 };
 
-/** Stage 3: each parameter is divided over the ranks, padded to equal parts. */
+/** Stage 3: each parameter is divided among the ranks, padded to equal parts. */
 const trainedByParameter = ({ models, optimizers, path }: Ranks): Parts => {
   const found: Parts = new Map();
   const vectors = optimizers.map(({ flat }) => new Vector(flat));
@@ -154,7 +153,7 @@ const piecesOf = ({ name, shape }: NamedShape, parts: readonly Part[], path: str
 };
 
 /**
- * Places a model's tensors in the files of all ranks: buffers, frozen and trained parameters, and aliases.
+ * Locates a model's tensors in the files of all ranks: buffers, frozen and trained parameters, and aliases.
  *
  * @throws HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */

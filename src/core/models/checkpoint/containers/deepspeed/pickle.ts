@@ -8,7 +8,7 @@ const sizeName = 'torch.Size';
 /** Rebuilds a tensor with attributes: arguments are a function, the class, its arguments, the attributes. */
 const fromType = 'torch._tensor._rebuild_from_type_v2';
 
-/** Classes that DeepSpeed's states name, beside those of tensors; instances stay data. */
+/** Classes in DeepSpeed's states, besides those of tensors; instances stay data. */
 const classes: ReadonlySet<string> = new Set([
   ...[sizeName, fromType, 'torch.Tensor', 'torch.nn.parameter.Parameter', 'argparse.Namespace'],
   ...['LossScaler', 'DynamicLossScaler'].map((name) => `deepspeed.runtime.fp16.loss_scaler.${name}`),
@@ -59,7 +59,7 @@ const grammar: Grammar = {
 };
 
 /**
- * Reads the pickle of a file of states that DeepSpeed saved, as data.
+ * Reads the pickle in a DeepSpeed file of states, as data.
  *
  * @throws HEADER_INVALID, PICKLE_RUNS_CODE, WEIGHTS_UNSUPPORTED
  */

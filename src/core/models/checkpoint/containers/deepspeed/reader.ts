@@ -18,7 +18,7 @@ const modelOfAll = `mp_rank_00_model${extension}`;
 const modelName = /^zero_pp_rank_(\d+)_mp_rank_00_model_states\.pt$/;
 const optimizerName = /^(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_00_optim_states\.pt$/;
 
-/** Files of other divisions than by data: tensor and pipeline parallelism, experts. */
+/** Files divided otherwise than by data: tensor and pipeline parallelism, experts. */
 const otherDivision =
   /^(?!.*mp_rank_00).*mp_rank_\d+.*_states\.pt$|expert.*_states\.pt$|^layer_.*_states\.pt$/;
 
@@ -26,7 +26,7 @@ const isStates = (name: string): boolean =>
   name === modelOfAll || modelName.test(name) || optimizerName.test(name) || otherDivision.test(name);
 
 const readStates = async (path: string): Promise<StatesFile> => {
-  // Does not block on a FIFO.
+  // Non-blocking, in case it is a FIFO.
   const handle = await reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));
   try {
     const found = await handle.stat();
@@ -97,7 +97,7 @@ const gatherIn = async (directory: string, names: readonly string[]): Promise<re
   return gathered(states);
 };
 
-/** Limit on ranks; each has one or two files. */
+/** Most ranks; each has one or two files. */
 const mostRanks = 16_384;
 
 type ByFile = ReadonlyMap<string, readonly Gathered[]>;
@@ -105,7 +105,7 @@ type ByFile = ReadonlyMap<string, readonly Gathered[]>;
 const parsed = new Map<string, Promise<ByFile>>();
 const mostParsed = 8;
 
-/** Returns tensors by file. A directory is parsed once while its files stay the same. */
+/** Returns tensors by file. Parses a directory once while its files stay the same. */
 const contentOf = async (directory: string): Promise<ByFile> => {
   const names = (await reading(directory, () => readdir(directory))).filter(isStates).sort();
   const states: string[] = [];
@@ -123,10 +123,7 @@ const contentOf = async (directory: string): Promise<ByFile> => {
   return await found;
 };
 
-/**
- * Checkpoints of DeepSpeed's ZeRO, of one `global_step` folder: the float32 weights of the optimizer, which
- * the ranks hold in parts.
- */
+/** A `global_step` folder of DeepSpeed's ZeRO: the optimizer's float32 weights, divided among ranks. */
 export const deepspeedReader: ContainerReader = {
   name: 'DeepSpeed’s ZeRO checkpoint',
   extension,

@@ -17,9 +17,8 @@ import {
   type Value,
 } from '../torch/values.js';
 
-// Reads the two kinds of files as DeepSpeed's zero_to_fp32.py does.
+// Reads the two kinds of files like DeepSpeed's zero_to_fp32.py.
 
-/** A file's pickle and storages. */
 export interface StatesFile {
   readonly path: string;
   readonly root: Value;
@@ -45,17 +44,16 @@ export interface ModelState {
   readonly frozen: readonly NamedShape[];
   readonly fragments: ReadonlyMap<string, Flat>;
   readonly buffers: ReadonlyMap<string, { readonly file: string; readonly tensor: TensorInFile }>;
-  /** Other names of parameters, with the names that have values. */
+  /** Other names of parameters, and the names with values. */
   readonly shared: readonly (readonly [alias: string, name: string])[];
 }
 
 export interface OptimizerState {
   readonly stage: number;
-  /** Number of ranks. */
   readonly world: number;
-  /** This rank's part of the float32 weights: one vector a group. */
+  /** This rank's part of the float32 weights: a vector per group. */
   readonly flat: readonly Flat[];
-  /** Elements that follow each parameter of a group. */
+  /** Elements after each parameter of a group. */
   readonly paddings: readonly (readonly number[])[] | undefined;
 }
 

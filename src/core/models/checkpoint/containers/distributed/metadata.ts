@@ -22,7 +22,7 @@ import { classes, readMetadataPickle } from './pickle.js';
 export const metadataName = '.metadata';
 export const extension = '.distcp';
 
-/** A piece of a tensor, which is a torch.save stream within a file. */
+/** A piece of a tensor, which is a torch.save stream in a file. */
 export interface PlacedPiece {
   readonly tensor: string;
   readonly dtype: Dtype;
@@ -41,10 +41,10 @@ export const pieceName = ({ tensor, at }: Pick<PlacedPiece, 'tensor' | 'at'>): s
 
 /**
  * Parses `.metadata` of torch.distributed.checkpoint. Returns the pieces of the model's tensors, without
- * optimizer state, numbers of a run, and pickled values.
+ * optimizer state, a run's numbers, and pickled values.
  *
  * @throws HEADER_INVALID, INDEX_INVALID, INDEX_UNSAFE_NAME, SHAPE_OVERFLOW; PICKLE_RUNS_CODE for a class that
- *   describes no tensors; WEIGHTS_UNSUPPORTED without one model
+ * does not describe tensors; WEIGHTS_UNSUPPORTED unless there is exactly one model
  */
 export const parseMetadata = (bytes: Uint8Array, file: string): readonly PlacedPiece[] => {
   const root = new Fields(readMetadataPickle(bytes, file), classes.metadata, file);
@@ -107,10 +107,10 @@ interface Entry {
 const nesting: ReadonlySet<string> = new Set([...usualKeys, 'app', 'model_state_dict']);
 const isNesting = (part: string): boolean => nesting.has(part);
 
-/** First parts of keys of a trainer's own state, for checkpoints without paths. */
+/** First parts of keys of a trainer's own state, in checkpoints without paths. */
 const ofTraining = /^(optim\w*|lr_scheduler\w*|scheduler\w*|rng\w*|dataloader\w*|train_state)\./;
 
-/** Finds the model's tensors: those of the only nesting of a model, or those at the top. */
+/** Finds the model's tensors: in the only nesting of a model, or at the top. */
 const modelIn = (entries: DictValue, paths: Value | undefined, file: string): readonly Entry[] => {
   const entryOf = ([key, value]: readonly [Value, Value]): readonly Entry[] => {
     if (typeof key !== 'string') throw invalidTorchFile(file, 'it has a key that is no text');
@@ -192,7 +192,7 @@ const piecesOf = (
   });
   if (chunks.length === 0)
     throw new LayerloomError('HEADER_INVALID', { file, tensor, reason: 'has no pieces' });
-  // Devices beyond a tensor's last row hold pieces without elements, and may write none.
+  // Devices beyond a tensor's last row hold empty pieces, and may write none.
   const filled = chunks.filter(({ sizes }) => elementCount(sizes) !== 0);
   return (filled.length > 0 ? filled : chunks.slice(0, 1)).map(({ at, sizes }) => {
     const wrong = (reason: string) =>

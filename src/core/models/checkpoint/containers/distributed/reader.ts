@@ -35,10 +35,10 @@ const piecesIn = async (file: string): Promise<readonly PlacedPiece[]> => {
   return (await found).get(basename(file)) ?? [];
 };
 
-/** Bytes at a stream's start and end that are read at once: the pickle, and the zip's directory. */
+/** Bytes at a stream's start and end to read at once: the pickle, and the zip's directory. */
 const [startBytes, endBytes] = [2048, 1024];
 
-/** Returns a reader of a stream that needs few reads of the file. */
+/** Returns a reader of a stream that reads the file only a few times. */
 const within = async (read: ReadRange, { offset, length }: PlacedPiece): Promise<ReadRange> => {
   const startEnd = Math.min(length, startBytes);
   const endBegin = Math.max(0, length - endBytes);
@@ -54,7 +54,7 @@ const within = async (read: ReadRange, { offset, length }: PlacedPiece): Promise
 const wrong = (piece: PlacedPiece, file: string, reason: string): LayerloomError =>
   new LayerloomError('HEADER_INVALID', { file, tensor: short(pieceName(piece)), reason });
 
-/** Checks that streams lie within their file, and apart. */
+/** Checks that streams lie within their file, without overlaps. */
 const checkExtents = (pieces: readonly PlacedPiece[], file: string, fileBytes: number): void => {
   let last = 0;
   for (const piece of pieces.toSorted((a, b) => a.offset - b.offset)) {
@@ -87,8 +87,8 @@ const locate = async (read: ReadRange, piece: PlacedPiece, file: string): Promis
 };
 
 /**
- * Checkpoints of torch.distributed.checkpoint. `.metadata` divides tensors into pieces, and gives the place
- * of each piece's torch.save zip in `.distcp` files.
+ * Checkpoints of torch.distributed.checkpoint. `.metadata` divides tensors into pieces, and locates each
+ * piece's torch.save zip in `.distcp` files.
  */
 export const distributedReader: ContainerReader = {
   name: 'PyTorch’s distributed checkpoint',

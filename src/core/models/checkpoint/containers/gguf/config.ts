@@ -29,7 +29,7 @@ const tokens = {
 const torchNames = { F32: 'float32', F16: 'float16' } as const;
 
 /**
- * Returns a `config.json` built from the metadata. Undefined if they do not determine it: for other
+ * Returns a `config.json` built from the metadata. Undefined if these do not determine it: for other
  * architectures, scaled positions, or rotation of only part of each head.
  */
 export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined => {
@@ -84,7 +84,7 @@ const numberIn = (value: MetadataValue | undefined): number | undefined => {
   return value;
 };
 
-/** The dtype of matrices; bfloat16 if they are quantised in blocks. */
+/** Returns the matrices' dtype; bfloat16 if they are quantised in blocks. */
 const dtypeOf = (tensors: readonly GgufTensor[]): string => {
   const types = new Set(tensors.filter(({ shape }) => shape.length > 1).map(({ type }) => type));
   const [only] = types;

@@ -18,10 +18,10 @@ export interface GgufHeader {
   readonly tensors: readonly GgufTensor[];
 }
 
-/** Limits on header bytes, metadata keys and tensors: several times the largest models'. */
+/** Most header bytes, metadata keys and tensors: several times the largest models'. */
 const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
-/** Bytes that are read first, then doubled until the header fits. */
+/** Bytes read first, then doubled until the header fits. */
 const firstBytes = 1 << 20;
 
 const mostDimensions = 4;
@@ -64,7 +64,7 @@ const typeNames: Readonly<Record<number, string>> = {
   ...{ 29: 'IQ1_M', 30: 'BF16', 34: 'TQ1_0', 35: 'TQ2_0', 39: 'MXFP4' },
 };
 
-/** @returns the header's end, or the number of bytes to call it with instead @throws LayerloomError */
+/** @returns the header's end, or the number of bytes to call it with @throws LayerloomError */
 export const endOfHeader = (start: Uint8Array, file: string, fileBytes: number): number => {
   if (fileBytes < 24) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
   const more = Math.min(fileBytes, mostHeaderBytes, Math.max(firstBytes, 2 * start.length));
@@ -128,7 +128,7 @@ const checkLength = ({ file, fileBytes }: Layout, expected: number): void => {
     throw new LayerloomError('FILE_LENGTH_MISMATCH', { file, expected, actual: fileBytes });
 };
 
-/** Overlapping tensors would share values at different places of the model. */
+/** Refuses overlapping tensors, which would share values at different places of the model. */
 const checkApart = (tensors: readonly GgufTensor[], file: string): void => {
   const inOrder = tensors.toSorted((a, b) => a.begin - b.begin);
   for (const [index, { name, begin }] of inOrder.entries())

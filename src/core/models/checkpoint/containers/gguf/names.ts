@@ -1,4 +1,4 @@
-/** How an architecture of GGUF (`general.architecture`) differs from transformers. */
+/** How an architecture in GGUF (`general.architecture`) differs from transformers. */
 export interface GgufArchitecture {
   /** transformers' module names by GGUF's. */
   readonly layer: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ const fourNorms = {
 
 const plain = { outside, turns: false, inNorms: 0 };
 
-/** Mistral's models are `llama` too. */
+/** By `general.architecture`. Mistral's models are `llama` too. */
 export const architectures: Readonly<Record<string, GgufArchitecture>> = {
   llama: { ...plain, layer: twoNorms, turns: true },
   qwen2: { ...plain, layer: twoNorms },
@@ -45,7 +45,7 @@ export const architectures: Readonly<Record<string, GgufArchitecture>> = {
   gemma3: { ...plain, layer: { ...fourNorms, ...headNorms }, inNorms: 1 },
 };
 
-/** Returns the name in transformers of a GGUF tensor; undefined if unknown. */
+/** Returns a GGUF tensor's name in transformers, if known. */
 export const transformersName = (name: string, { layer, outside }: GgufArchitecture): string | undefined => {
   const {
     number,
@@ -68,7 +68,7 @@ export const positionFactors = 'rope_freqs.weight';
 
 export const isNorm = (name: string): boolean => name.endsWith('norm.weight');
 
-/** The metadata key for the number of heads of a query or key tensor. */
+/** Returns the metadata key for the number of heads of a query or key tensor. */
 export const headsKey = (name: string): string | undefined => {
   const of = /^blk\.\d+\.attn_(?<of>[qk])\.(weight|bias)$/.exec(name)?.groups?.['of'];
   if (of === undefined) return undefined;

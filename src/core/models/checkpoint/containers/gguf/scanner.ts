@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../../base/errors/errors.js';
 import { short } from '../short-name.js';
 
-/** Thrown if the bytes read so far end too soon. */
+/** The bytes read so far end too soon. */
 export class MoreNeeded extends Error {
   /** The least number needed. */
   readonly bytes: number;
@@ -19,7 +19,7 @@ export const invalidGguf = (file: string, reason: string, tensor?: string): Laye
     reason,
   });
 
-/** Limits on keys and names (ten times llama.cpp's own) and on stored metadata texts. */
+/** Most bytes of keys and names (ten times llama.cpp's limits) and of stored metadata texts. */
 const [mostKeyBytes, mostTextBytes] = [65_535, 1 << 20];
 
 /** Bytes of a metadata value by type number; strings and arrays have no fixed size. */
@@ -29,10 +29,10 @@ const sizes: Readonly<Record<number, number>> = {
 
 const [ofText, ofArray] = [8, 9] as const;
 
-/** A metadata value. For an array, only the number of elements is stored. */
+/** A metadata value. For an array, only the number of elements. */
 export type MetadataValue = string | number | boolean | { readonly elements: number };
 
-/** Reads consecutive numbers and strings from a file's start. Checks lengths against the file's size. */
+/** Reads numbers and strings in sequence from a file's start. Checks lengths against the file's size. */
 export class Scanner {
   readonly #view: DataView;
   readonly #file: string;

@@ -12,7 +12,7 @@ export const maxHeaderBytes = 100_000_000;
 /** Bytes of the header's length: a little-endian 64-bit integer. */
 export const prefixBytes = 8;
 
-/** A tensor as a header lists it. */
+/** A tensor listed in a header. */
 export interface HeaderTensor {
   readonly dtype: Dtype;
   readonly shape: Shape;
@@ -21,7 +21,7 @@ export interface HeaderTensor {
   readonly end: number;
 }
 
-/** The header of a safetensors file. */
+/** A safetensors file's header. */
 export interface Header {
   readonly metadata: Readonly<Record<string, string>>;
   readonly tensors: ReadonlyMap<string, HeaderTensor>;
@@ -35,7 +35,7 @@ export interface Header {
 export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number): number => {
   if (fileBytes < prefixBytes) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
   const length = new DataView(prefix.buffer, prefix.byteOffset, prefixBytes).getBigUint64(0, true);
-  // A length beyond the end of the file suggests another format, so the error does not report it.
+  // A length beyond the file's end suggests another format, so the error does not report it.
   if (length > maxHeaderBytes)
     throw new LayerloomError(
       'HEADER_TOO_LARGE',
@@ -48,12 +48,12 @@ export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number)
 };
 
 /**
- * Parses a safetensors header (without the prefix) by the reference implementation's rules, and refuses
- * duplicate names too. The data must cover the rest of the file without overlap or gap.
+ * Parses a safetensors header (without the prefix) by the reference implementation's rules, and also refuses
+ * duplicate names. The data must cover the rest of the file without overlaps or gaps.
  *
  * @param dataBytes bytes of the file after the header
  * @throws HEADER_INVALID, DUPLICATE_TENSOR, UNKNOWN_DTYPE, SHAPE_OVERFLOW, LENGTH_MISMATCH, OFFSETS_INVALID,
- *   FILE_LENGTH_MISMATCH
+ * FILE_LENGTH_MISMATCH
  */
 export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number): Header => {
   const entries = parseObject(bytes, file);
@@ -185,15 +185,15 @@ const accountForEveryByte = (
     throw new LayerloomError('FILE_LENGTH_MISMATCH', { file, expected: position, actual: dataBytes });
 };
 
-/** The reference writer's order: larger dtypes first, then by name. It keeps data aligned to its dtype. */
+/** The reference writer's order: larger dtypes first, then by name. It aligns data to its dtype. */
 export const compareForFile = (
   a: { name: string; dtype: Dtype },
   b: { name: string; dtype: Dtype },
 ): number => compareDtypes(a.dtype, b.dtype) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
 /**
- * Returns prefix and header of a file with these consecutive tensors, padded with spaces to a multiple of
- * eight bytes. PyTorch loaders require the metadata `{"format": "pt"}`.
+ * Returns prefix and header for these consecutive tensors, padded with spaces to a multiple of eight bytes.
+ * PyTorch loaders require the metadata `{"format": "pt"}`.
  */
 export const encodeHeader = (
   tensors: Iterable<{ name: string; dtype: Dtype; shape: Shape; bytes: number }>,

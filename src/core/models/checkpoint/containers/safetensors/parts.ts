@@ -8,12 +8,12 @@ const key = 'DCP_SHARDING_INFO';
 
 const partName = /^shard-\d+-model-\d+-of-\d+\.safetensors$/;
 
-/** True for a file that one process of a distributed save wrote. */
+/** True for a file written by one process of a distributed save. */
 export const isPart = (name: string): boolean => partName.test(name);
 
 /**
- * Refuses a file with parts of tensors, which its header lists as if they were whole. No file says how many
- * parts there are, so a missing one could not be noticed.
+ * Refuses a file with parts of tensors, which its header lists as if whole. No file says how many parts there
+ * are, so a missing one would go unnoticed.
  *
  * @throws WEIGHTS_UNSUPPORTED
  */

@@ -31,7 +31,7 @@ export const safetensorsReader: ContainerReader = {
   },
 };
 
-/** The reader of safetensors files with diffusers' names. */
+/** Safetensors files with diffusers' names. */
 export const diffusersReader: ContainerReader = {
   ...safetensorsReader,
   index: { name: diffusersIndexName, parse: parseShardIndex },

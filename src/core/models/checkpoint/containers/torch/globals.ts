@@ -53,7 +53,7 @@ const dtypeName = /^torch\.(\w+)$/;
 const own = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined =>
   name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 
-/** Functions that build what a call in the pickle would return, by the called name. */
+/** Functions that build the results of calls in the pickle, by the called name. */
 const builders: Readonly<Record<string, (args: readonly Value[], file: string) => Value>> = {
   'collections.OrderedDict': (args, file) => {
     if (args.length > 0) throw unsupported(file, 'its pickle builds an OrderedDict as PyTorch does not');
@@ -82,8 +82,8 @@ const odd = (file: string): LayerloomError =>
   invalidTorchFile(file, 'its pickle builds a tensor as PyTorch does not');
 
 /**
- * Returns the value for a global that the pickle names, if it describes tensors. Refuses all others, which
- * executing the pickle would import and call.
+ * Returns the value for a global in the pickle, if it describes tensors. Refuses all others, which executing
+ * the pickle would import and call.
  *
  * @throws PICKLE_RUNS_CODE; WEIGHTS_UNSUPPORTED for storages of other dtypes
  */
@@ -101,7 +101,7 @@ export const takeGlobal = (name: string, file: string): Value => {
 };
 
 /**
- * Builds the value of a known global's call.
+ * Builds the result of calling a known global.
  *
  * @throws HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */
@@ -144,7 +144,7 @@ const isCount = (value: Value | undefined): value is number =>
 /** torch's own limit. */
 const mostDimensions = 64;
 
-/** The length check comes first, as many tensors may refer to one long tuple. */
+/** Checks the length first, because many tensors may refer to one long tuple. */
 const counts = (value: Value | undefined): readonly number[] | undefined => {
   const items = tupleItems(value);
   return items !== undefined && items.length <= mostDimensions && items.every(isCount) ? items : undefined;

@@ -3,7 +3,7 @@ import { itemAt } from '../../../../base/errors/lookup.js';
 import { invalidTorchFile, unsupported } from './refusals.js';
 import { isDict, type Value } from './values.js';
 
-/** Limit on the depth of values. */
+/** Deepest nesting of values. */
 const mostDepth = 1_000_000;
 
 /** Python's pickle machine without execution: input bytes, a stack with marks, and a memo. */
@@ -76,7 +76,7 @@ export class Machine {
     this.#checkDepth();
   }
 
-  /** Pushes a new value and counts objects, about 120 bytes each. */
+  /** Pushes a new value. Counts objects, at about 120 bytes each. */
   push(value: Value): void {
     if (typeof value === 'object' && value !== null) this.#objects += 1;
     if (this.#objects > this.#mostObjects)
@@ -94,7 +94,7 @@ export class Machine {
       throw invalidTorchFile(this.file, 'its pickle is nested too deeply');
   }
 
-  /** Values below the last mark cannot be popped. */
+  /** Pops a value above the last mark. */
   pop(): Value {
     const value = this.#stack.length > (this.#marks.at(-1) ?? 0) ? this.#stack.pop() : undefined;
     if (value === undefined)

@@ -5,7 +5,7 @@ import { emptyDict, isDict, type Value } from './values.js';
 
 type Operations = Readonly<Record<number, (machine: Machine) => void>>;
 
-/** The opcodes that one writer's pickles have. */
+/** The opcodes in a writer's pickles. */
 export interface Grammar {
   /** The writer's name for messages: `torch.save`. */
   readonly writer: string;
@@ -68,7 +68,7 @@ export const plainOperations: Operations = {
 
 export const torchSave: Grammar = {
   writer: 'torch.save',
-  // Far above the needs of 100,000 tensors.
+  // Far more than 100,000 tensors need.
   mostOperations: 8_000_000,
   mostObjects: 1_000_000,
   operations: {

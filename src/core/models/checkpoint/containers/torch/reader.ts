@@ -26,7 +26,7 @@ const index: WeightsIndex = {
   },
 };
 
-/** A file of torch.save: its pickle, and the ranges of its storages. */
+/** A torch.save file: its pickle, and the ranges of its storages. */
 export interface TorchZip {
   readonly pickle: Uint8Array;
   readonly storages: readonly (readonly [key: string, Extent])[];
@@ -47,7 +47,7 @@ const split = (header: Uint8Array): { pickle: Uint8Array; storages: ReadonlyMap<
 };
 
 /**
- * Reads everything of a zip that torch.save wrote, except storages.
+ * Reads a zip of torch.save, except storages.
  *
  * @throws FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */

@@ -9,10 +9,10 @@ export const isOfRank = (file: string): boolean => ofRank.test(file);
 
 const ofRank = /\bmodel_world_size_\d+_rank_\d+\.pt$/;
 
-/** verl's model if there is one process. */
+/** verl's model if there is only one process. */
 export const fileOfOnlyRank = 'model_world_size_1_rank_0.pt';
 
-/** The remedy for the files of verl's processes. */
+/** Remedy for the files of verl's processes. */
 export const joinRanks =
   'if you trust them, join them with python -m verl.model_merger merge --backend fsdp --local_dir FOLDER --target_dir DIR, and give DIR';
 

@@ -26,7 +26,7 @@ export const tensorsOf = (
   return tensors;
 };
 
-/** Finds the state dict: the root, or the only usual key that holds tensors if the root has none. */
+/** Finds the state dict: the root, or, if that has no tensors, the only usual key that has. */
 const stateDictOf = (root: Value, file: string): DictValue => {
   if (!isDict(root)) throw unsupported(file, 'it holds no dictionary of tensors');
   checkNames(root, file);
@@ -56,7 +56,7 @@ const checkNames = ({ items }: DictValue, file: string): void => {
     throw unsupported(file, 'it has a dictionary whose keys are no names of tensors');
 };
 
-/** Finds a tensor's bytes among its zip's storages; they must be contiguous. */
+/** Finds a tensor's bytes, which must be contiguous, among its zip's storages. */
 export const place = (
   name: string,
   { storage, dtype, offset, shape, strides }: TensorValue,

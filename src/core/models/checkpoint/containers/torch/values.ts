@@ -1,6 +1,6 @@
 import type { Dtype } from '../../../../tensor/dtype.js';
 
-// Values of a torch.save pickle, as plain data that cannot be called.
+// Values in a torch.save pickle, as plain data that cannot be called.
 
 /** A storage: the entry `data/KEY` of the zip. */
 export interface StorageValue {
@@ -11,7 +11,7 @@ export interface StorageValue {
   readonly elements: number;
 }
 
-/** A tensor: a view of a storage, not yet checked against the storage's size. */
+/** A view of a storage, not yet checked against the storage's size. */
 export interface TensorValue {
   readonly kind: 'tensor';
   readonly storage: StorageValue;

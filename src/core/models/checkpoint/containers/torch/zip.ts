@@ -141,7 +141,7 @@ const parseDirectory = (bytes: Uint8Array, count: number, file: string): Omit<Zi
   return entries;
 };
 
-/** Checks flags and method, whose layout is the same in the directory and in local headers. */
+/** Checks flags and method, which have the same layout in the directory and in local headers. */
 const checkStored = (view: DataView, at: number, name: string, file: string): void => {
   if ((view.getUint16(at, true) & encrypted) !== 0)
     throw unsupported(file, `its zip entry ${short(name)} is encrypted`);
@@ -149,7 +149,7 @@ const checkStored = (view: DataView, at: number, name: string, file: string): vo
     throw unsupported(file, `its zip entry ${short(name)} is compressed, so that no tensor can be mapped`);
 };
 
-/** Replaces 32-bit fields that are all ones by values of the ZIP64 extra field, in the format's order. */
+/** Replaces 32-bit fields of all ones by values of the ZIP64 extra field, in the format's order. */
 const wide = (
   extra: Uint8Array,
   [packed, size, header]: readonly [number, number, number],
@@ -191,7 +191,7 @@ const decodeName = (bytes: Uint8Array, file: string): string => {
   }
 };
 
-/** Bytes after a local header that are read at first: PyTorch's padding to 64 fits within them. */
+/** Bytes after a local header to read at first: PyTorch's padding to 64 fits. */
 const firstBytes = 128;
 
 /**

@@ -11,7 +11,7 @@ import type { ListedFile } from '../../ranges/folder/record.js';
 import { modelFolder } from './hub-cache.js';
 import { readRef } from './own-repository.js';
 
-/** A model's commit in the hub's cache, which is written as the hub's library writes it. */
+/** A model's commit in the hub's cache, written like the hub's library does. */
 export interface HubCacheCommit {
   readonly cache: string;
   readonly id: string;
@@ -81,7 +81,7 @@ export const writeRef = async (at: HubCacheCommit, revision: string): Promise<vo
 
 export interface ContentCheck {
   update(bytes: Buffer): void;
-  /** @returns the expected hash if it differs; undefined if it matches, or if the hub states none */
+  /** @returns the expected hash if it differs; undefined if it matches, or the hub states none */
   mismatch(): string | undefined;
 }
 
@@ -99,7 +99,7 @@ export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck 
   };
 };
 
-/** Writes a blob, unless `content` is undefined, and the link to the blob. */
+/** Writes the link to a blob, and the blob if `content` is given. */
 const placeFile = async (
   pointer: string,
   blob: string,
@@ -128,7 +128,7 @@ export const putSmallFile = async (
   const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
   if (await exists(pointer)) return;
   await withLock(lockPath(at, file), signal, async ({ state }) => {
-    // Fetched outside `writing`, so that errors are not reported as WRITE_FAILED.
+    // Outside `writing`, so that errors are not reported as WRITE_FAILED.
     const content = (await exists(blob)) ? undefined : await fetch();
     await writing(pointer, () => placeFile(pointer, blob, content, { isOnlyWriter: state === 'taken' }));
   });

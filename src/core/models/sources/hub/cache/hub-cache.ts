@@ -19,14 +19,14 @@ export const hubHome = (env: NodeJS.ProcessEnv = process.env): string =>
     env,
   );
 
-/** Returns the hub's local cache, from the variables of the hub's library, including an older one. */
+/** Returns the hub's local cache, from the hub library's variables, including an older one. */
 export const hubCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
   expandPath(
     variable(env, 'HF_HUB_CACHE') ?? variable(env, 'HUGGINGFACE_HUB_CACHE') ?? join(hubHome(env), 'hub'),
     env,
   );
 
-/** Expands `~` and `$NAME` as the library does: files of variables for services do not expand them. */
+/** Expands `~` and `$NAME` like the hub's library: files of variables for services do not expand them. */
 export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
   path
     .replace(/^~(?=\/|$)/, homedir())
@@ -37,7 +37,7 @@ export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
 
 export const rangeFolders = 'models';
 
-/** Returns the name of a model's folder in both caches: `models--org--name`. */
+/** Returns a model's folder in both caches: `models--org--name`. */
 export const modelFolder = (id: string): string => `${rangeFolders}--${id.replace('/', '--')}`;
 
 export const downloadCommand = (model: string): string => {

@@ -6,7 +6,7 @@ import { unlessMissing } from '../../../../base/files/unless-missing.js';
 import { isCommit, isRevision } from '../../../address/remote.js';
 import { readFileIfAny } from '../../../checkpoint/files/small-file.js';
 
-// Caches are shared and untrusted: a ref may hold a path, and a snapshot may be a link. After all links are
+// Caches are shared and untrusted: a ref may hold a path, and a snapshot may be a link. With all links
 // resolved, a repository's files must lie in its folder. Only the cache and the repository's folder may be
 // links, because users place them to use another disk.
 
@@ -102,7 +102,7 @@ export const checkRangeFolder = async (folder: string): Promise<void> => {
   await checkLinks(root, repository, isOwn);
 };
 
-/** Returns the parts of a path from the last `name` on; empty if `name` does not occur. */
+/** Returns a path's parts from the last `name` on; empty if `name` does not occur. */
 const behindLast = (path: string, name: string): string[] => {
   const parts = path.split(sep);
   const at = parts.lastIndexOf(name);

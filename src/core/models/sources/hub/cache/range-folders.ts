@@ -38,7 +38,7 @@ export const usableRangeFolder = async (
   return (await isUsable(folder)) ? folder : undefined;
 };
 
-/** Returns the repository and commit of a path in either cache, if the folder's links are in order. */
+/** Returns repository and commit of a path in either cache, if the folder's links are in order. */
 export const ownCommitOf = async (path: string): Promise<HubRevision | undefined> => {
   const found = commitPathOf(path);
   if (found === undefined) return undefined;

@@ -4,7 +4,7 @@ import { isHubId } from '../../../address/remote.js';
 import { isObject } from '../../../checkpoint/files/json.js';
 
 /**
- * Checks `base_model` and `license` of a model card, which the hub uses.
+ * Checks `base_model` and `license` in a model card, which the hub uses.
  *
  * @param text of README.md, if the file exists
  * @returns warnings

@@ -19,13 +19,12 @@ import type { PushOptions, PushResult } from './upload/push-result.js';
 import { upload } from './upload/upload.js';
 
 /**
- * Uploads a checkpoint; see `push` of the library.
+ * Uploads a checkpoint; see the library's `push`.
  *
- * @param directory of the checkpoint
  * @param repository `org/name`
- * @param open opens the checkpoint after the name was checked
+ * @param open opens the checkpoint once the name is checked
  * @throws INVALID_PARAMETER, NOT_A_CHECKPOINT and the codes of `open`; HUB_ACCESS, HUB_NOT_FOUND,
- *   HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
+ * HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
  */
 export const pushCheckpoint = async (
   directory: string,
@@ -93,7 +92,7 @@ const requireToken = ({ environment: { token, endpoint } }: HubSession, model: s
     });
 };
 
-/** Returns the merged hub models that `layerloom.json` lists. */
+/** Returns the merged hub models listed in `layerloom.json`. */
 const sourcesOf = async (directory: string): Promise<Source[]> => {
   const path = join(resolve(directory), provenanceName);
   if (!(await exists(path))) return [];

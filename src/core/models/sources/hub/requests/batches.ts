@@ -1,19 +1,19 @@
 import type { Readable } from 'node:stream';
 
-/** The lowest acceptable pace: `bytes` within `ms`. Slower connections are dropped. */
+/** Lowest acceptable pace: `bytes` within `ms`. Slower connections are dropped. */
 export interface LeastPace {
   readonly bytes: number;
   readonly ms: number;
   readonly error: () => Error;
 }
 
-/** A connection is paused if this many bytes are unread. */
+/** Unread bytes at which a connection is paused. */
 const mostWaiting = 4 * 1024 * 1024;
 
 /**
- * Yields a body in batches of newly arrived chunks. Throws an error only after all earlier bytes; a stream's
- * own iterator would drop them. Destroys the body if the reader stops early. The reader's own time does not
- * count as slow.
+ * Yields a body in batches of newly arrived chunks. Throws an error only after all earlier bytes, which a
+ * stream's own iterator would drop. Destroys the body if the reader stops early. The reader's own time does
+ * not count as slow.
  */
 export async function* batches(body: Readable, least: LeastPace): AsyncGenerator<Buffer[]> {
   let waiting: Buffer[] = [];

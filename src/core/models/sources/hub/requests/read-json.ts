@@ -8,7 +8,7 @@ import { unavailable } from './session/unavailable.js';
 
 export const jsonHeaders = { accept: 'application/json', 'accept-encoding': 'gzip' };
 
-/** Limit on an answer of the API. A page of a list has a thousand files. */
+/** Most bytes of an API answer; a page of a list has a thousand files. */
 const mostBytes = 64 * 1024 * 1024;
 
 /** Time limit for a whole answer, in multiples of the stall timeout. */

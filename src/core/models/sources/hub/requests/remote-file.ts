@@ -18,7 +18,7 @@ export interface HubFile extends ListedFile {
 /** Lowest acceptable bytes per second of a connection. */
 const leastRate = 1024;
 
-/** Thrown if a server answers a range request with the whole file. */
+/** A server answered a range request with the whole file. */
 export class RangesIgnored extends Error {}
 
 const withoutQuotes = (etag: string | undefined): string | undefined =>
@@ -31,7 +31,7 @@ export class RemoteFile implements RemoteBytes {
   readonly #hub: HubSession;
   readonly #id: string;
   readonly #commit: string;
-  /** The target of the hub's redirect, reused until it expires. */
+  /** Target of the hub's redirect, reused until it expires. */
   #address: string | undefined;
   /** The file server's ETag, which must be equal for all ranges. */
   #served: string | undefined;
@@ -57,9 +57,9 @@ export class RemoteFile implements RemoteBytes {
   /**
    * Reads bytes [begin, end). Resumes after cut connections and partial answers while bytes arrive.
    *
-   * @param mayDiscard true to use the range and discard the rest if the server sends the whole file
+   * @param mayDiscard true to discard everything but the range if the server sends the whole file
    * @throws HUB_FILE_CHANGED if the content differs from the list or from earlier answers; HUB_ACCESS,
-   *   HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
+   * HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
    */
   async read(begin: number, end: number, sink: Sink, { mayDiscard = false } = {}): Promise<void> {
     const attempts = new Attempts(this.#hub);
@@ -115,7 +115,7 @@ export class RemoteFile implements RemoteBytes {
     } catch (error) {
       throw networkError(this.#hub, hostOf(answer.url), error);
     }
-    // The server sent only a part of the range, or the connection was cut.
+    // The server sent only part of the range, or the connection was cut.
     throw new TransientError(`${hostOf(answer.url)} sent too few bytes`);
   }
 
@@ -150,7 +150,7 @@ export class RemoteFile implements RemoteBytes {
     return answer;
   }
 
-  /** Checks an answer's headers. Returns the range of the body, which begins at or before `position`. */
+  /** Checks an answer's headers. Returns the body's range, which begins at or before `position`. */
   #check(answer: Answer, position: number, end: number): Extent {
     const { status, headers } = answer;
     if (isPage(headers)) throw pageError(this.#hub, answer.url, status);
@@ -185,7 +185,7 @@ export class RemoteFile implements RemoteBytes {
     const isHub = !isRedirected && this.#address === undefined && isHash.test(own ?? '');
     const name =
       withoutQuotes(hubHeaders['x-linked-etag'] ?? headers['x-linked-etag']) ?? (isHub ? own : undefined);
-    // An ETag that is a SHA-256 cannot be compared if the list of files states none.
+    // A SHA-256 as ETag cannot be compared if the list of files states none.
     const isComparable = this.file.sha256 !== undefined || name?.length !== 64;
     if (name !== undefined && name !== this.file.etag && isComparable)
       throw this.#changed(`was listed with the ETag ${this.file.etag} and now has ${name}`);
@@ -194,7 +194,7 @@ export class RemoteFile implements RemoteBytes {
     if (own !== this.#served) throw this.#changed(`had the ETag ${this.#served} before and now has ${own}`);
   }
 
-  /** Detects an HTML page in place of the file, by length and first bytes. */
+  /** Detects an HTML page instead of the file, by length and first bytes. */
   #checkFirst(answer: Answer, chunks: readonly Buffer[]): void {
     if (answer.status !== 200) return;
     const length = answer.headers['content-length'];

@@ -36,10 +36,9 @@ const authorization = ({ environment: { endpoint, token } }: HubSession, url: UR
   token !== undefined && url.origin === new URL(endpoint).origin ? { authorization: `Bearer ${token}` } : {};
 
 export interface Question {
-  /** Default `GET`. */
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Returns the body. Called for each request, because redirects send it again. */
+  /** Returns the body; called for each request, because redirects send it again. */
   readonly body?: (() => string | Uint8Array | Readable) | undefined;
   /** Aborts this request only; the session's signal aborts all. */
   readonly signal?: AbortSignal | undefined;

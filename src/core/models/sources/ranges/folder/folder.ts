@@ -31,9 +31,8 @@ export const holdersPath = (folder: string): string => join(folder, recordsName,
 
 export interface RangeFolder {
   readonly folder: string;
-  /** Prefix of the folders of its source (`RemoteSource.folders`). */
+  /** Prefix of its source's folders (`RemoteSource.folders`). */
   readonly kind: string;
-  /** `org/name`. */
   readonly id: string;
   readonly commit: string;
 }
@@ -79,8 +78,8 @@ export const recordOf = async (path: string): Promise<RangeRecord | undefined> =
 };
 
 /**
- * Returns the bytes of `ranges` that a file lacks, and that would be read as zeros. Empty for whole files,
- * and outside the cache of ranges.
+ * Returns the bytes of `ranges` that a file lacks, which would be read as zeros. Empty for whole files, and
+ * outside the cache of ranges.
  *
  * @returns ascending, without overlaps
  */
@@ -91,7 +90,7 @@ export const missingRanges = async (path: string, ranges: readonly Extent[]): Pr
   return subtractExtents(ranges, record?.present ?? []);
 };
 
-/** True for a sparse file with a complete record: a verified file is a link, so verifying was interrupted. */
+/** True for a sparse file with a complete record. A verified file is a link, so verifying was interrupted. */
 export const isUnverified = async (path: string): Promise<boolean> => {
   const record = await recordOf(path);
   return record !== undefined && isComplete(record);
@@ -115,7 +114,7 @@ const parseObject = (text: string): Record<string, unknown> => {
 };
 
 /**
- * Writes a model's record. Call after headers and side files were written.
+ * Writes a model's record, after its headers and side files.
  *
  * @throws WRITE_FAILED
  */
@@ -129,7 +128,7 @@ export const writeRangeModel = async (folder: string, model: RangeCacheModel): P
 };
 
 /**
- * Reads a model's record; undefined if headers are missing, or if the record is another model's.
+ * Reads a model's record; undefined if headers are missing, or the record is another model's.
  *
  * @throws READ_FAILED
  */
@@ -162,7 +161,7 @@ const isUsableFile = async (folder: string, name: string): Promise<boolean> => {
   return (await readRangeRecord(rangeRecordPath(folder, name)))?.bytes === found.size;
 };
 
-/** Returns the time of a model's last use: the mtime of its record. */
+/** Returns the time of a model's last use: its record's mtime. */
 export const lastUse = async (folder: string): Promise<Date | undefined> =>
   stat(modelRecordPath(folder)).then(
     ({ mtime }) => mtime,

@@ -51,12 +51,12 @@ const isThere = async ({ path, locked: { file } }: Holder): Promise<boolean> => 
   return named !== undefined && named.ino === own?.ino && named.dev === own.dev;
 };
 
-/** True if any process holds the folder. Call under the cache's lock. */
+/** True if any process holds the folder; needs the cache's lock. */
 export const isHeld = async (folder: string): Promise<boolean> => held.has(folder) || hasHolders(folder);
 
 const holderName = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** True if another process holds a folder; removes this user's files of ended processes. */
+/** True if another process holds a folder. Removes this user's files of ended processes. */
 const hasHolders = async (folder: string): Promise<boolean> => {
   const directory = holdersPath(folder);
   const isOwn = foreignRangeFolder(directory) === undefined;

@@ -22,14 +22,14 @@ export const isContentName = (value: unknown): value is string =>
 
 export interface RangeRecord extends FileContent {
   readonly bytes: number;
-  /** Ranges that are synced to disk; ascending, without overlaps. */
+  /** Ranges synced to disk, ascending without overlaps. */
   readonly present: readonly Extent[];
   /** The file server's ETag, which may differ from the hub's. */
   readonly served?: string;
 }
 
-// A record is lines of JSON: an object for the content, then `[begin,end]` for each range, and `{"served":
-// etag}`. Lines are only appended, after fdatasync of their bytes.
+// A record is lines of JSON: an object for the content, then `[begin,end]` per range, and `{"served": etag}`.
+// Lines are only appended, after fdatasync of their bytes.
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 

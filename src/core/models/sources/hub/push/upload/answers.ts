@@ -9,7 +9,7 @@ const address = z.string().refine((text) => parseAddress(text) !== undefined, 'i
 
 const header = z.record(z.string(), z.union([z.string(), z.number()]).transform(String));
 
-/** Limit on a file within a commit, in base64 and in memory. The hub accepts 10 MB. */
+/** Most bytes of a file in a commit, in base64 and in memory. The hub accepts 10 MB. */
 const mostInCommit = 64 * 1024 * 1024;
 
 const preuploadAsked = z.object({ files: z.array(z.object({ path: z.string(), size })) });
@@ -43,7 +43,7 @@ const batch = z.object({
   ),
 });
 
-/** Checks that a file has an address for each part, and sorts the addresses. */
+/** Checks that a file has an address per part, and sorts them. */
 const checkParts = (given: Readonly<Record<string, string>>, bytes: number): Record<string, string> => {
   const { chunk_size: chunkSize, ...others } = given;
   if (chunkSize === undefined) return given;

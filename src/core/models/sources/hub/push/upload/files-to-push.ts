@@ -16,7 +16,7 @@ export interface FileToPush {
 
 /**
  * Lists a checkpoint's files for the hub: weights, index, side files and card. Excludes `layerloom.json`,
- * which names local paths; the card contains the whole recipe.
+ * which names local paths; the card has the whole recipe.
  *
  * @throws NOT_A_CHECKPOINT if files are missing; READ_FAILED for a link to a file outside the checkpoint
  */
@@ -44,7 +44,7 @@ export const filesToPush = async (
   );
 };
 
-/** Returns the files that a merge wrote, as `layerloom.json` lists them; empty for other checkpoints. */
+/** Returns the files that a merge wrote, from `layerloom.json`; empty for other checkpoints. */
 const listedFiles = async (root: string): Promise<string[]> => {
   const path = join(root, provenanceName);
   if (!(await exists(path))) return [];

@@ -8,10 +8,10 @@ export interface RemoteEntry {
 }
 
 export interface HubCalls {
-  /** Returns the listed files at a revision, without missing ones. */
+  /** Returns the listed files that exist at a revision. */
   pathsInfo(id: string, revision: string, paths: string[]): Promise<RemoteEntry[]>;
   /** Lists all files of a commit; empty if the model is gone or not accessible. */
   listFiles(id: string, commit: string): Promise<readonly HubFile[]>;
-  /** Posts to the hub's API; undefined if the API refuses. */
+  /** Posts to the hub's API; undefined if it refuses. */
   post(path: string, body: object): Promise<unknown>;
 }

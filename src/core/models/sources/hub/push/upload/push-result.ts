@@ -2,17 +2,17 @@ import type { HubOptions } from '../../hub.js';
 
 /** Options of `push`. */
 export interface PushOptions extends HubOptions {
-  /** True to make a new repository private. Default: the organisation's setting, mostly public. */
+  /** Make a new repository private; default: the organisation's setting, mostly public. */
   readonly private?: boolean | undefined;
-  /** The branch, which is created if missing. Default `main`. */
+  /** The branch, created if missing; default `main`. */
   readonly revision?: string | undefined;
   /** The commit's title. */
   readonly message?: string | undefined;
-  /** Called with each warning before anything is sent. The result lists warnings too. */
+  /** Called with each warning before anything is sent; the result lists warnings too. */
   readonly onWarning?: ((warning: string) => void) | undefined;
-  /** True to refuse an output that is not as its merge wrote it, by `verify`. Default false. */
+  /** Refuse an output that `verify` finds damaged; default false. */
   readonly verify?: boolean | undefined;
-  /** True to list and check files without asking the hub. Default false. */
+  /** List and check files without asking the hub; default false. */
   readonly dryRun?: boolean | undefined;
 }
 
@@ -24,16 +24,15 @@ export interface PushedFile {
   readonly state: 'sent' | 'there' | 'copied' | 'planned';
 }
 
-/** The result of `push`. */
+/** Result of `push`. */
 export interface PushResult {
-  /** `org/name`. */
   readonly id: string;
   readonly revision: string;
   readonly url: string;
   /** The new commit; undefined if nothing changed, and in a dry run. */
   readonly commit?: string;
   readonly files: readonly PushedFile[];
-  /** Bytes of large files sent. Small files are part of the commit. */
+  /** Bytes of large files sent; small files are part of the commit. */
   readonly bytesSent: number;
   readonly warnings: readonly string[];
 }

@@ -13,7 +13,7 @@ interface Source {
   readonly onRead?: (bytes: number) => void;
 }
 
-/** A file's bytes, read each time they are sent. Reports read errors to `onFault`, against retries. */
+/** A file's bytes, read each time they are sent. Reports read errors to `onFault`, to prevent retries. */
 export class UploadBlob extends Blob {
   readonly #source: Source;
   readonly #begin: number;
@@ -31,7 +31,7 @@ export class UploadBlob extends Blob {
     return new UploadBlob({ path, bytes, onFault }, 0, bytes);
   }
 
-  /** Returns a blob of these bytes; `onRead` receives the number of bytes streamed. */
+  /** Returns a blob of these bytes; `onRead` receives the number of streamed bytes. */
   counted(onRead: (bytes: number) => void): UploadBlob {
     return new UploadBlob({ ...this.#source, onRead }, this.#begin, this.#end);
   }

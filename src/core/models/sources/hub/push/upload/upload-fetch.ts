@@ -10,7 +10,7 @@ import { unavailable } from '../../requests/session/unavailable.js';
 import { checkAnswer } from './answers.js';
 import { UploadBlob } from './upload-blob.js';
 
-/** Counts bytes of sent files. Retried requests count once. */
+/** Counts bytes of sent files; retried requests count once. */
 export interface SentBytes {
   add(bytes: number): void;
 }

@@ -20,10 +20,10 @@ export class BadAnswerError extends TransientError {}
 
 export class TooSlowError extends TransientError {}
 
-/** Limit on consecutive failures if answers are malformed, servers slow, or the network never worked. */
+/** Most consecutive failures if answers are malformed, servers slow, or the network never worked. */
 const fewAttempts = 4;
 
-/** Receiving this many bytes since the last failure counts as progress. */
+/** Bytes since the last failure that count as progress. */
 const leastProgress = 1024;
 
 const progressIfSlow = 1024 * 1024;
@@ -39,17 +39,16 @@ export class Attempts {
     this.#hub = hub;
   }
 
-  /** Records received bytes; enough reset the count of failures, so that long downloads finish. */
+  /** Records received bytes; enough of them reset the count of failures, so that long downloads finish. */
   progressed(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes >= this.#needed) this.#failures = 0;
   }
 
   /**
-   * Waits before the next retry; after progress, does not wait.
+   * Waits before the next retry, but not after progress.
    *
-   * @throws HUB_UNAVAILABLE after too many failures, INTERRUPTED; `error` itself if retrying
-   *   cannot help
+   * @throws HUB_UNAVAILABLE after too many failures, INTERRUPTED; `error` itself if retrying cannot help
    */
   async failed(error: unknown): Promise<void> {
     const { patience, reached, signal } = this.#hub;
@@ -110,7 +109,7 @@ export const retryAfter = (
 
 const permanent = /^(CERT_|ERR_TLS|ERR_SSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_INVALID|UND_ERR_INVALID)/;
 
-/** Returns the codes of a network error and of its causes: one for each address that was tried. */
+/** Returns the codes of a network error and of its causes: one per address tried. */
 const codesOf = (error: unknown): string[] => {
   if (!(error instanceof Error)) return [];
   const { code, errors } = error as { code?: unknown; errors?: unknown[] };

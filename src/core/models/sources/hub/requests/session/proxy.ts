@@ -18,7 +18,7 @@ export interface Connections {
 const inEitherCase = (env: NodeJS.ProcessEnv, name: HubVariable): string | undefined =>
   env[name.toLowerCase()] || variable(env, name) || undefined;
 
-/** True if a `NO_PROXY` entry matches a host: `*`, a name, or a domain, perhaps with a port. */
+/** True if a `NO_PROXY` entry matches a host: `*`, a name, or a domain, optionally with a port. */
 const excludes = (entry: string, { hostname, host }: URL): boolean => {
   const name = entry.replace(/^\*?\./, '');
   return entry === '*' || [hostname, host].some((own) => own === name || own.endsWith(`.${name}`));
@@ -66,8 +66,7 @@ const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): Pr
 
 export const openConnections = (env: NodeJS.ProcessEnv, limits: ConnectionLimits): Connections => {
   const dispatchers = new Map<string | undefined, Dispatcher>();
-  // Closes clients here: a pool forgets a client that failed to connect, but may still give it a waiting
-  // request.
+  // Closed here: a pool forgets a client that failed to connect, but may still give it a waiting request.
   const clients = new Set<Client>();
   const clientOf = (origin: URL, options: object): Client => {
     const client = new Client(origin, options);

@@ -1,4 +1,4 @@
-/** Parses an http or https address; undefined for other texts. */
+/** Parses an http or https address; undefined for other text. */
 export const parseAddress = (text: string, base?: URL): URL | undefined => {
   if (!URL.canParse(text, base)) return undefined;
   const url = new URL(text, base);

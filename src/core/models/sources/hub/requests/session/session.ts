@@ -19,10 +19,9 @@ export interface HubSession extends AsyncDisposable {
 export const mostRequests = 8;
 
 /**
- * Opens a session; disposing of it closes its connections. Uses proxies from `HTTPS_PROXY` and similar
- * variables.
+ * Opens a session; disposing closes its connections. Uses proxies from `HTTPS_PROXY` and similar variables.
  *
- * @throws HUB_UNAVAILABLE if the user forbids network access, or if the endpoint is invalid
+ * @throws HUB_UNAVAILABLE if the user forbids network access, or the endpoint is invalid
  */
 export const openHub = async ({
   env = process.env,

@@ -5,7 +5,7 @@ export interface Wait {
   readonly reason: string;
 }
 
-/** Publishes long waits, so that programs can show users why nothing moves. */
+/** Publishes long waits, so that programs can show why nothing moves. */
 export const waits = channel('layerloom.hub.waits');
 
 export const leastToldMs = 3000;
