@@ -24,8 +24,6 @@ export const schemaCommand = async (name: string): Promise<void> => {
 /**
  * Returns a comment for editors with the YAML language server. In a project that depends on layerloom, the
  * path is relative, and so works on other machines.
- *
- * @param folder of the file with the comment
  */
 export const schemaComment = (name: SchemaName, folder: string): string => {
   const file = schemaFile(name);

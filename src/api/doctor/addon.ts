@@ -26,11 +26,7 @@ export interface PlatformFacts {
   readonly rosetta: boolean;
 }
 
-/**
- * Returns `shipped` if the package's checksums list this file with `content`'s SHA-256.
- *
- * @param sums content of SHA256SUMS, if the package has it
- */
+/** Returns `shipped` if the package's checksums list this file with `content`'s SHA-256. */
 export const originOf = (content: Buffer, target: string, sums: string | undefined): 'shipped' | 'built' => {
   const hash = createHash('sha256').update(content).digest('hex');
   return sums?.split('\n').includes(`${hash}  ${join(target, 'layerloom.node')}`) ? 'shipped' : 'built';

@@ -51,7 +51,6 @@ const startOf = (file: string): string => {
 export const pythonOf = (script: string): string | undefined =>
   /^(?:#!\s*|#!\/bin\/sh\n'''exec' "?)(?<python>[^\s"]*python[^\s"]*)/.exec(script)?.groups?.['python'];
 
-/** @param file the program, or its Python */
 const versionOf = (file: string): string | undefined => {
   const python = /(^|\/)python[\d.]*$/.test(file) ? file : pythonOf(startOf(file));
   if (python === undefined) return undefined;

@@ -12,7 +12,6 @@ import { listFolder } from './list-folder.js';
 /**
  * Checks that a key or an identity signed all files of a folder and no others.
  *
- * @param known hashes of files that were already read
  * @returns the result, and an entry for each file that is signed or should not be there
  * @throws SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
  */

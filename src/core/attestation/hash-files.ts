@@ -9,7 +9,6 @@ import type { WorkerPool } from '../engine/threads/pool.js';
 /**
  * Hashes a folder's files on worker threads.
  *
- * @param known hashes of files that were already read
  * @returns hashes by name, in the order of `names`
  * @throws READ_FAILED, INTERRUPTED
  */

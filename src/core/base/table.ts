@@ -38,11 +38,7 @@ const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonl
   return blocks.map(({ begin, end }) => rows.map((row) => [...row.slice(0, 1), ...row.slice(begin, end)]));
 };
 
-/**
- * Columns from `rightFrom` on are right-aligned. Above 4000 rows, shows only the first and last.
- *
- * @param width of the terminal; a wider table continues below
- */
+/** Columns from `rightFrom` on are right-aligned. Above 4000 rows, shows only the first and last. */
 export const plainTable = (
   rows: readonly (readonly string[])[],
   rightFrom = Number.POSITIVE_INFINITY,

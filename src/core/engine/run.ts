@@ -157,7 +157,6 @@ export class Run {
 /**
  * Runs `work`, which only reads, and then verifies the inputs. Progress counts bytes read.
  *
- * @param sources everything that `work` reads
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const overInputs = async <T>(

@@ -29,7 +29,6 @@ const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
 /**
  * Returns a recipe that reproduces the merge: models by `textOf`, resolved values, the output's dtype.
  *
- * @param again `Compiled.again`
  * @param textOf a model's name, or a nested recipe's complete form
  */
 export const completeRecipe = (

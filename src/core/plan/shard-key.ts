@@ -11,7 +11,6 @@ export type Identify = (source: StoredTensor) => string;
 /**
  * Hashes a shard's tensors over inputs identified by content. Equal keys mean equal bytes.
  *
- * @param tensors in file order
  * @returns SHA-256 in hexadecimal
  */
 export const shardKey = (

@@ -23,7 +23,6 @@ export type NewRows =
  * Keeps shared tokens' rows and makes others. Tensors with a number per token, such as a bias, get 0 for
  * other tokens.
  *
- * @param donorRows of the donor's tensors
  * @throws VOCABULARY_UNMERGEABLE
  */
 export const transplantedTensor = (

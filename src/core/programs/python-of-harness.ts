@@ -13,8 +13,6 @@ const isHarness = (word: string): boolean => /(^|\/)lm[_-]eval$/.test(word);
  * Returns the Python of a harness's command. `python -m lm_eval` names it; `lm_eval` names it in its first
  * line; `uv run lm_eval` and the like become `uv run python`. Undefined for other commands, such as a
  * container.
- *
- * @param path the PATH to search for the command
  */
 export const pythonOfHarness = async (command: string, path: string): Promise<string | undefined> => {
   // Does not parse text that a shell would interpret.

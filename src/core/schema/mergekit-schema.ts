@@ -94,7 +94,6 @@ const token: JsonSchema = known({
   force: { type: 'boolean', description: 'Also for models that have the token.' },
 });
 
-/** @param names parameters of all methods, in snake case */
 export const mergekitSchema = (methods: readonly string[], names: readonly string[]): JsonSchema => {
   const parameters = parametersOf(names);
   const contents = contentsOf(parameters);

@@ -28,9 +28,6 @@ const property = (name: string, value: string): Property => ({ name: `layerloom:
 /**
  * Returns a merge's bill of materials: its files, and its inputs as ancestors. Contains no time, serial
  * number, path or host, so equal merges give equal texts.
- *
- * @param name of the output
- * @param architecture the class in `config.json`, if any
  */
 export const billOfMaterials = (
   { subject, predicate: { buildDefinition, runDetails } }: Statement,

@@ -50,11 +50,7 @@ const rootOf = (digests: readonly string[]): string => {
   return hash.digest('hex');
 };
 
-/**
- * Returns the list of a folder's files to sign.
- *
- * @param name the folder's name, for information only
- */
+/** Returns the list of a folder's files to sign. */
 export const signedPayload = (name: string, files: readonly SignedFile[]): Buffer => {
   const ordered = files.toSorted(byParts);
   return Buffer.from(

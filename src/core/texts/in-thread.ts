@@ -32,7 +32,6 @@ export class LibraryThread {
   #answer: (answer: Answer) => void = () => undefined;
   #ended: Answer | undefined;
 
-  /** @param module a CommonJS module */
   constructor(module: URL) {
     this.#worker = new Worker(program, {
       eval: true,

@@ -15,7 +15,6 @@ export class BatchDigests {
   readonly #shards = new Map<string, Promise<DigestedFile | undefined>>();
   #ofInputs: Promise<Checksums> | undefined;
 
-  /** @param planned inputs of all merges with statements */
   constructor(planned: readonly PlannedInput[], inputs: InputFiles, pool: WorkerPool) {
     this.#pool = pool;
     this.#inputs = () =>

@@ -88,7 +88,6 @@ export class ContentsReader {
   /**
    * Returns a checkpoint's contents and keeps them for comparison with later merges.
    *
-   * @param path absolute, of a directory
    * @returns undefined for adapters, GGUF and other formats than safetensors
    * @throws the codes of `openModel`; INPUT_CHANGED, READ_FAILED
    */

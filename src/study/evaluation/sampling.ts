@@ -12,11 +12,7 @@ const textOf = (values: Readonly<Record<string, unknown>>): string =>
 /** Formats sampling settings: `temperature=0.6,top_p=0.95`. */
 export const samplingText = (sampling: Sampling): string => textOf(sampling);
 
-/**
- * Returns a harness run's sampling settings; null for greedy answers.
- *
- * @param generation the run's `gen_kwargs`
- */
+/** Returns a harness run's sampling settings; null for greedy answers. */
 export const samplingIn = (generation: unknown): string | null => {
   if (!isObject(generation)) return null;
   const isGreedy =

@@ -63,7 +63,6 @@ const fail = (path: readonly (string | number)[], fault: Parameters<typeof fault
 /**
  * Checks `evaluate:`, with keys in snake case.
  *
- * @param directory base of relative `data` and `include`
  * @throws RECIPE_INVALID, with the path of the value
  */
 export const parseEvaluation = (given: unknown, directory: string): EvaluationSettings => {

@@ -16,7 +16,6 @@ export const stampOf = (text: string): string => `${version}:${digestOf(text)}`;
  * compute some shards twice and others never.
  *
  * @param stamp from `stampOf`
- * @param place the experiment's file, for messages
  * @throws JOBS_OUTDATED; INVALID_PARAMETER for a malformed stamp
  */
 export const checkExpected = (stamp: string, text: string, place: string): void => {

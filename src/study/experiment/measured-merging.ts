@@ -33,8 +33,6 @@ export const mergingSeconds = (
 
 /**
  * Finds the largest recorded run on this host, for the experiment in a directory or others over its store.
- *
- * @param out the experiment's directory; need not exist
  */
 export const measuredMerging = async (
   out: string,

@@ -52,9 +52,6 @@ export const checkProblems = ({ problems, limit }: EvaluationChoices): void => {
 /**
  * Returns the lines of a preset's `evaluate:`: the benchmarks in the experiment's languages and in English.
  * Empty if no benchmark has any of the languages.
- *
- * @param selectedBy tasks and rows whose scores chose the experts
- * @param scalar formats a text as YAML
  */
 export const presetEvaluation = (
   languages: readonly string[],

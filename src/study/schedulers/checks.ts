@@ -12,10 +12,7 @@ export const checkCount = (parameter: string, value: number, least = 1): void =>
  */
 export const isPlain = (text: string): boolean => !/[\p{Cc}\p{Cs}\u2028\u2029\ufeff\ufffe\uffff]/u.test(text);
 
-/**
- * @param prefix of the parameters' names
- * @throws INVALID_PARAMETER for empty texts, and texts that are not plain
- */
+/** @throws INVALID_PARAMETER for empty texts, and texts that are not plain */
 export const checkTexts = (texts: Readonly<Record<string, string | undefined>>, prefix = ''): void => {
   for (const [parameter, value] of Object.entries(texts))
     if (value !== undefined && (value === '' || !isPlain(value)))

@@ -90,7 +90,6 @@ export const noteNonFinite = async (
 /**
  * Records a verdict under a claim, so that no concurrent publication is overwritten.
  *
- * @param file the verified file
  * @returns false if the record or file has changed since, or another process took over the claim
  */
 const note = async (

@@ -78,10 +78,7 @@ const responds = (pid: number): boolean => {
 /** How a run's script starts next: from a checkpoint, at the first step, or only with `--again`. */
 export type NextStart = { readonly from: string } | 'first step' | 'again';
 
-/**
- * @param isWhole true for complete checkpoints
- * @throws READ_FAILED
- */
+/** @throws READ_FAILED */
 export const nextStart = async (
   directory: string,
   last: string,

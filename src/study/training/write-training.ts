@@ -80,7 +80,6 @@ const writeRun = async (run: TrainingRun, out: string): Promise<string[]> => {
 /**
  * Writes runs into an empty or new directory; several runs get a folder each.
  *
- * @param trainedOn hashes of the given rows
  * @returns names of the files
  * @throws OUTPUT_INVALID, WRITE_FAILED
  */

@@ -1,7 +1,6 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
 import type { SignedBy } from '../../../core/statements/signature.js';
 
-/** @param most characters of a key's hash to show; default: all */
 export const signerText = ({ algorithm, key, identity, issuer }: SignedBy, most?: number): string =>
   key === null
     ? visibleLine(`${identity}, for whom ${issuer} vouches`)

@@ -53,11 +53,7 @@ export const describeCost = (
     ],
   ]);
 
-/**
- * Estimates times from measurements on this machine, or says how to measure.
- *
- * @param out the experiment's directory
- */
+/** Estimates times from measurements on this machine, or says how to measure. */
 export const describeTimes = (
   merging: { readonly seconds: number; readonly by: MeasuredMerging } | null,
   scoring: ScoringTime | null,
@@ -121,11 +117,7 @@ const namesOf = (merges: readonly ExperimentMerge[]): string => {
 
 const mostListed = 20;
 
-/**
- * A long list has a line per method and folder, with the number of merges.
- *
- * @param all never shorten the list
- */
+/** A long list has a line per method and folder, with the number of merges. */
 export const describeMerges = (merges: readonly ExperimentMerge[], all: boolean): string => {
   const pair = ({ task, languageExpert }: ExperimentMerge) =>
     [task, languageExpert].filter((name) => name !== null).join(' + ');

@@ -6,7 +6,6 @@ import { writeRecipe } from './write-recipe.js';
 /**
  * Paths are relative to the file's folder.
  *
- * @param force replace an existing file
  * @throws OUTPUT_INVALID if the file exists; WRITE_FAILED
  */
 export const saveRecipe = (plan: MergePlan, file: string, force: boolean): Promise<void> =>

@@ -1,11 +1,7 @@
 import { codeOf, LayerloomError } from '../../../core/base/errors/errors.js';
 import { writeWhole } from '../../../core/engine/output/durable.js';
 
-/**
- * @param force replace an existing file
- * @param option the option that names the file
- * @throws OUTPUT_INVALID if the file exists; WRITE_FAILED
- */
+/** @throws OUTPUT_INVALID if the file exists; WRITE_FAILED */
 export const writeRecipe = (file: string, text: string, force: boolean, option = '-o'): Promise<void> =>
   writeWhole(file, text, !force).catch((error: Error) => {
     if (codeOf(error.cause) !== 'EEXIST') throw error;

@@ -4,12 +4,7 @@ import { basename, dirname, join } from 'node:path';
 /** A partial file of this age counts as abandoned; writing one takes only seconds. */
 const abandonedMs = 120_000;
 
-/**
- * Removes partial files of this user's killed processes. Ignores failures.
- *
- * @param begin start of the partial files' names
- * @param end end of those names
- */
+/** Removes partial files of this user's killed processes. Ignores failures. */
 export const removeAbandoned = async (
   path: string,
   { begin = `${basename(path)}.`, end, ageMs = abandonedMs }: { begin?: string; end: RegExp; ageMs?: number },

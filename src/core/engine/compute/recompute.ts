@@ -56,7 +56,6 @@ interface Tile {
  * Tiles are the engine's tasks of about 8 MiB (1 MiB in a sample), so that they equal what a merge would
  * write. They are written to unlinked temporary files.
  *
- * @param directory of the plan's shards
  * @throws READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
  */
 export const recompute = async (

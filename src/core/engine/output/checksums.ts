@@ -15,7 +15,6 @@ export type Checksums = ReadonlyMap<string, string>;
  * the hub's SHA-256 if known. A shard that equals an input gets its hash. If the pool is stopped, results are
  * incomplete.
  *
- * @param report receives the numbers of hashed files and of all files
  * @throws READ_FAILED
  */
 export const computeChecksums = async (

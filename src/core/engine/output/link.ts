@@ -26,7 +26,6 @@ export const checkDevice = async (file: string, directory: string, link: Link): 
   if (a.dev !== b.dev) throw linkRefused(file, link, `it is on another file system than ${directory}`);
 };
 
-/** @param cause the system's error, or a text */
 export const linkRefused = (file: string, link: Link, cause: unknown): LayerloomError =>
   new LayerloomError(
     'LINK_REFUSED',

@@ -13,8 +13,6 @@ import { withFile } from './durable.js';
 /**
  * Hashes files of weights and each of their tensors, reading each file once.
  *
- * @param files names of safetensors files in `directory`
- * @param report receives the numbers of hashed and all files
  * @param digest returns a file's digests; default: reads the file
  * @returns partial digests if the pool was stopped
  * @throws READ_FAILED, DUPLICATE_TENSOR, the codes of a header

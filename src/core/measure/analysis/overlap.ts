@@ -63,11 +63,7 @@ const countRows = (
   return { finite, above };
 };
 
-/**
- * Returns overlaps by layer; empty if the plan sums no pairs.
- *
- * @param thresholds one per expert
- */
+/** Returns overlaps by layer; empty if the plan sums no pairs. */
 export const overlapsOf = (
   { tensors, pairs }: ReductionPlan,
   reduced: readonly Pick<ReducedTensor, 'pairs'>[],

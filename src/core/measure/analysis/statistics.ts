@@ -49,7 +49,6 @@ export interface GatherOptions extends StatisticsOptions {
 /**
  * Takes statistics from a saved analysis, or reads weights.
  *
- * @param found statistics of nested recipes
  * @throws ANALYSIS_MISMATCH if a saved analysis is missing or of other files; the codes of
  * `computeTaskVectors`
  */
@@ -148,12 +147,7 @@ const comparedTensors = async (
   return { inputs, ...tensorsOf(recipe, [...models, ...companions], [base, ...experts]) };
 };
 
-/**
- * Returns the non-empty floating-point tensors that all wanted models have.
- *
- * @param opened the recipe's models, then its companions
- * @param wanted the base, then the experts
- */
+/** Returns the non-empty floating-point tensors that all wanted models have. */
 const tensorsOf = (
   recipe: Recipe,
   opened: readonly OpenedModel[],

@@ -13,7 +13,6 @@ import { compareSideFiles } from './side-file-differences.js';
  * Compares two models, reading every byte at most once.
  *
  * @param wanted tells by name whether a tensor is compared
- * @param weightsOnly skip side files
  * @throws the codes of `runComparisons` and `compareSideFiles`
  */
 export const compareModels = async (

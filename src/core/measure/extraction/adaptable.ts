@@ -12,8 +12,6 @@ const embeddings = /(^|\.)relative_attention_bias\.weight$/;
  * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. In
  * transformers 5, routers are not linear modules. If experts have a target's name, such as `gate_proj`, PEFT
  * takes it for an expert's.
- *
- * @param tensors all tensors of the model
  */
 export const adaptableIn = (
   tensors: Iterable<string>,

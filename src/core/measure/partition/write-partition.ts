@@ -31,7 +31,6 @@ export const checkFormats = (formats: readonly string[] | undefined, out: string
  * Writes a partition to `out`: a file `….json`, or a directory for `partition.json` and one or two files per
  * format. Warns of formats that cannot express the partition; throws if one was requested.
  *
- * @param formats default: all
  * @throws OUTPUT_EXISTS if a file exists, PARTITION_UNSUPPORTED, WRITE_FAILED
  */
 export const writePartition = async (

@@ -24,7 +24,6 @@ export interface QuantisationReport extends QuantisedOutput, RunCost {
 /**
  * Reports how much of a change survives quantisation; writes no model.
  *
- * @param pair base and model
  * @throws INVALID_PARAMETER if no matrix would be quantised, the codes of `runKeptChanges`
  */
 export const reportQuantisation = async (

@@ -16,7 +16,6 @@ import type { WrittenFile } from './written-record.js';
 /**
  * Compares files with the record.
  *
- * @param known hashes of files that were already read
  * @throws READ_FAILED, INTERRUPTED
  */
 export const verifyFiles = async (

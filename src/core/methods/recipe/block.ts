@@ -30,7 +30,6 @@ interface SettingFault {
   readonly nearest?: string | undefined;
 }
 
-/** @param block undefined for the whole file */
 export const faultIn = (
   block: string | undefined,
   path: readonly (string | number)[],

@@ -75,7 +75,6 @@ export class Reading {
     return this.#file(file, () => documentsOf(file, mark), chain, mark);
   }
 
-  /** @param file whose folder is the start of relative paths */
   #file(
     file: string,
     read: () => RecipeFile | Promise<RecipeFile>,

@@ -97,11 +97,7 @@ const documentsIn = ([first, ...others]: readonly [Mapping, ...Mapping[]]): [
   return documents;
 };
 
-/**
- * @param what for errors
- *
- * @throws RECIPE_INVALID if the file is unreadable, not text, or too large
- */
+/** @throws RECIPE_INVALID if the file is unreadable, not text, or too large */
 export const readText = async (file: string, what = 'a recipe', most = largest): Promise<string> => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(

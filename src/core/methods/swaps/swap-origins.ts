@@ -16,7 +16,6 @@ export interface SwapOrigin {
  * Returns sources by layer, and outside the layers, from the parameters alone. If counts exceed the number of
  * layers, earlier counts win.
  *
- * @param parameters of a swap with the models `task`, `language` and `base`
  * @throws INVALID_PARAMETER
  */
 export const swapOrigins = (

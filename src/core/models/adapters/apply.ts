@@ -8,7 +8,6 @@ import { changedBy } from './changed.js';
  * Returns a base with an adapter as one checkpoint: the base's files, then the adapter's. An adapter's
  * tokenizer replaces the base's. Reads no weights.
  *
- * @param config SHA-256 of `adapter_config.json`
  * @throws the codes of `changedBy`
  */
 export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: string): CheckpointIndex => {

@@ -100,7 +100,6 @@ const isUnused = (value: unknown): boolean =>
  * Parses an `adapter_config.json` of PEFT 0.21 or older. Ignores keys that do not change the computation;
  * honours the others, or refuses them by name. Refuses unknown keys that are set.
  *
- * @param file its path, for errors
  * @throws ADAPTER_UNSUPPORTED, ADAPTER_INVALID, CONFIG_INVALID
  */
 export const parseAdapterConfig = (text: string, file: string): AdapterConfig => {

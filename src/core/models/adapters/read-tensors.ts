@@ -29,7 +29,6 @@ const vocabularyModule =
 /**
  * Sorts an adapter's tensors by the parameter that they change.
  *
- * @param file the path, for errors
  * @throws ADAPTER_INVALID, ADAPTER_UNSUPPORTED
  */
 export const readAdapterTensors = (

@@ -23,7 +23,6 @@ export class TunedModules {
   readonly #file: string;
   readonly #found = new Map<Tuner, Map<string, Parts>>();
 
-  /** @param file the path, for errors */
   constructor(config: AdapterConfig, file: string) {
     this.#config = config;
     this.#file = file;

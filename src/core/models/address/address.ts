@@ -31,7 +31,6 @@ export type ModelAddress = PlainAddress | AdaptedAddress;
  * Parses a model's name from a user or recipe. An existing path is used as is, whatever its characters; next
  * is `DIR#ADAPTER`. Otherwise a plus between two models separates base and adapter.
  *
- * @param folder start of relative paths
  * @throws USAGE for an unexpanded `~`; INVALID_PARAMETER for a repository or revision that the hub cannot
  * have; READ_FAILED if existence cannot be checked and the text might name another model
  */

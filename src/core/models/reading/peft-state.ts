@@ -33,7 +33,6 @@ const adapterNameIn = /\.(?:lora_\w+|modules_to_save)\.(?!weight$|bias$)(?<adapt
  * Returns a PEFT model's whole state as the merged model: `base_layer` with the adapter's change, by the
  * `adapter_config.json` beside it. Undefined for other checkpoints. Reads no weights.
  *
- * @param names of the files in its directory
  * @param settle determines whether the base's head is its embeddings
  * @throws ADAPTER_INVALID without matching settings; ADAPTER_UNSUPPORTED for tuners other than LoRA, and for
  * several adapters; NOT_A_CHECKPOINT for factors alone

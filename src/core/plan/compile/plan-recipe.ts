@@ -59,7 +59,6 @@ export interface PlanOptions {
  * every byte range of the output.
  *
  * @param statistics measurements for the recipe and its nested recipes
- * @param inputs default: opens the recipe's
  * @throws the codes of recipes, checkpoints and incompatible models
  */
 export const planRecipe = async (

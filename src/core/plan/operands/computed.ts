@@ -13,7 +13,6 @@ export const computedTensor = (dtype: Dtype, expression: PlannedExpression): Com
 
 const schema = z.strictObject({ dtype, expression: z.unknown() });
 
-/** @param formulas operations on formulas, whose operands may again be computed */
 export const computed = (
   formulas: FormulaReadings<PlannedExpression>,
 ): OperandKind<ComputedTensor, PlannedExpression> => ({

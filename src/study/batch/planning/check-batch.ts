@@ -31,7 +31,6 @@ export interface CheckedBatch {
 /**
  * Checks everything but the merges, before weights are read. Writes nothing.
  *
- * @param present keys of existing shards
  * @returns MEMORY_NEEDED, DISK_SPACE, and OUTPUT_EXISTS without `resume`, as errors in `wanted`; a warning if
  * fewer threads are used
  * @throws OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET, and the
@@ -103,10 +102,7 @@ export interface DiskNeed {
   readonly free: number | null;
 }
 
-/**
- * @param present keys of existing shards
- * @throws STORE_INVALID, WRITE_FAILED
- */
+/** @throws STORE_INVALID, WRITE_FAILED */
 export const diskNeedOf = async (
   plan: BatchPlan<BatchMerge>,
   { out = '.', store, link = 'hard', range }: CheckedBatch,

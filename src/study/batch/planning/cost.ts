@@ -37,7 +37,6 @@ export interface BatchCost {
 /** Assumed bytes written per second; disks read twice as fast. */
 const assumedRate = 1e9;
 
-/** @param analysis saved statistics of whole models */
 export const costOf = (
   plan: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],

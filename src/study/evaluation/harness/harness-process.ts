@@ -139,10 +139,7 @@ export class HarnessProcess implements AsyncDisposable {
   #session: Session | undefined;
   #notKept: NotKept | undefined;
 
-  /**
-   * @param command of the harness, for the shell
-   * @param weights shared finder of the tensors to load
-   */
+  /** @param weights shared finder of the tensors to load */
   constructor(
     command: string,
     environment: Readonly<Record<string, string>>,

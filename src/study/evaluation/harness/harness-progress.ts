@@ -63,7 +63,6 @@ export class RequestCounter {
 /**
  * Watches a run's log for progress bars. The run itself reports an unreadable log.
  *
- * @param begin size of the log before the run
  * @returns ends the watch
  */
 export const watchRequests = (

@@ -243,7 +243,6 @@ const executed = async (
 };
 
 interface Runner {
-  /** @param output file descriptor */
   run(output: number): Promise<HarnessEnd>;
   /** Ends the run; a later run ends at once. */
   stop(): Promise<void>;

@@ -118,7 +118,6 @@ export class TensorShardHashes {
   /**
    * Returns tensors that differ from the files, or that the workers together do not hold completely.
    *
-   * @param workers each worker's parts, by tensor
    * @param asked `whole` rejects sampled hashes
    * @throws READ_FAILED
    */

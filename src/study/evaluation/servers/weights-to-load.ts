@@ -44,7 +44,6 @@ export class WeightsToLoad {
   readonly #keys = new Map<string, Promise<string>>();
 
   /**
-   * @param path absolute, of a directory
    * @returns undefined for adapters, GGUF and other formats than safetensors
    * @throws the codes of `openModel`; READ_FAILED
    */

@@ -25,10 +25,7 @@ export class RunRecord {
   readonly #outcomes = new Map<string, MergeOutcome>();
   readonly #planned = new Map<string, Pick<MergeRecord, 'weights' | 'basis'>>();
 
-  /**
-   * @param started as from `performance.now()`
-   * @param former record of an earlier run in the directory
-   */
+  /** @param started as from `performance.now()` */
   constructor(
     experiment: Experiment,
     merges: readonly ExperimentMerge[],

@@ -61,8 +61,6 @@ const recordedMerges = async (
 /**
  * Plans recorded merges for scoring in place.
  *
- * @param names of the merges
- * @param directory of the experiment
  * @throws EXPERIMENT_INVALID if the record lacks options for planning, or models have changed; the codes of
  * `MergesInPlace.open`
  */

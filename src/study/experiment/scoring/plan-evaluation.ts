@@ -274,7 +274,6 @@ const ordered = async (
  * Estimates the time to score an experiment's models, from results in its directory. Skips scored models,
  * unless the plan changes their weights.
  *
- * @param out the experiment's directory; need not exist
  * @returns null for an experiment without tasks
  */
 export const scoringOf = async (

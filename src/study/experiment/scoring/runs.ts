@@ -80,7 +80,6 @@ const keyOf = (
  * Finds answers left by a process that died after a model's last result. Excludes answers under other
  * settings, and newer ones, which a run with `force` may resume.
  *
- * @param results of the model in its tasks
  * @returns directories
  * @throws READ_FAILED
  */

@@ -47,7 +47,6 @@ const printedPort = 8000;
 /**
  * Writes the configurations of a model's runs, for tasks without results.
  *
- * @param there existing results
  * @param baseUrl of a running server, if any
  * @returns commands; empty for a missing merge. The first may start a server, which the user must end.
  */

@@ -4,8 +4,6 @@ import type { MavVectors } from '../../../core/measure/analysis/analysis.js';
 /**
  * Returns a slider's thresholds in ascending order: log-spaced over the range of the MAVs, plus the analysed
  * ones. Rows are counted for each threshold when the page is written, so that its numbers are exact.
- *
- * @param perDecade positions per power of ten
  */
 export const stopsOf = (
   experts: readonly MavVectors[],

@@ -20,8 +20,6 @@ const [mostLargest, mostListed] = [10, 8];
 /**
  * Formats a comparison for the terminal: verdict, relative differences by layer and module, the tensors that
  * differ most, and what cannot be compared.
- *
- * @param all list every tensor
  */
 export const describeComparison = (comparison: Comparison, all: boolean): string => {
   const { a, b, tensors, bytesRead, seconds } = comparison;
@@ -58,7 +56,6 @@ const modelRow = (label: string, { name, path, parameters, layers }: ComparedMod
 
 const shades = ['░', '▒', '▓', '█'] as const;
 
-/** @param most value of the darkest shade */
 const showCell = (cell: LayerCell, most: number): string => {
   if (cell === undefined) return '';
   if (cell === 'other') return '≠';

@@ -13,8 +13,6 @@ const widthOfLetter = 6.2;
 /**
  * A standalone SVG picture on white, with title, subtitle, and the alternative text as `desc`. Colours are
  * presentation attributes, because many programs ignore style sheets.
- *
- * @param left where titles begin, in pixels
  */
 export const Picture = ({
   title,

@@ -107,7 +107,6 @@ export interface WrittenReport {
 /**
  * Writes an experiment's report as one HTML file.
  *
- * @param layouts tables to show
  * @throws INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an analysis's files
  */
 export const writeReportOf = async (

@@ -73,7 +73,6 @@ export class StudyWatch {
   #lastTraining: readonly RunStatus[] | null = null;
   #unread: string[] = [];
 
-  /** @param training directories of `trainInit` */
   constructor(directory: string, training: readonly string[] = []) {
     this.#directory = resolve(directory);
     this.#training = training;

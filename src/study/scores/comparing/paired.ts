@@ -52,7 +52,6 @@ export interface PairedComparison {
 /**
  * Compares two models problem by problem.
  *
- * @param metric as `metric,filter`
  * @returns only the difference and the reason if there are no results by problem (BLEU, imports without
  * samples)
  * @throws RESULTS_NOT_PAIRED if problems or prompts differ

@@ -147,7 +147,6 @@ export interface CountAbove {
  * Counts rows whose sum is above 0. A bootstrap under the hypothesis shifts each row to a mean of 0, and
  * resamples problems for all rows together, which keeps the rows' correlation.
  *
- * @param rows differences by problem
  * @returns undefined for no rows, or rows of different lengths
  */
 export const countAbove = (rows: readonly Float64Array[], resampling: Resampling): CountAbove | undefined => {

@@ -193,9 +193,6 @@ export interface Competition {
 /**
  * Chooses a language's configuration with the best mean over its pairs. The paper states no rule; this is
  * ours.
- *
- * @param configurations from `configurationsOf`
- * @param scores by model
  */
 export const compete = (
   configurations: readonly Configuration[],

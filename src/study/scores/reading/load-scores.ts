@@ -29,7 +29,6 @@ export interface Loading {
 /**
  * Reads an experiment with all results named in its `experiment.json`.
  *
- * @param directory of an experiment, evaluated or not
  * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID. Unreadable results are warnings
  */
 export const loadScores = async (directory: string, loading: Loading = {}): Promise<ScoredExperiment> => {

@@ -72,7 +72,6 @@ const parse = (text: string): FoundClaim['claimant'] => {
  * shard is published twice, with the same bytes. Claims only save work; correctness comes from atomic
  * renames.
  *
- * @param about further fields of the claim's text
  * @throws WRITE_FAILED; READ_FAILED if the claim vanishes `mostTurns` times
  */
 export const acquire = async (

@@ -8,7 +8,6 @@ const [firstMs, lastMs] = [5, 500];
 /**
  * Runs work under a claim. Waits for a live holder; replaces a dead one.
  *
- * @param path of the claim
  * @param clock a file beside it that gives its age
  * @throws WRITE_FAILED; INTERRUPTED while waiting
  */

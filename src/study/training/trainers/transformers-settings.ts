@@ -4,11 +4,7 @@ import { canResume } from '../settings/resume.js';
 import { ours, type Setting } from '../settings/settings.js';
 import type { TrainingRun } from '../settings/training-run.js';
 
-/**
- * Optimiser and schedule as in transformers' `TrainingArguments`, for TRL and LLaMA-Factory.
- *
- * @param wsd further arguments of the WSD schedule
- */
+/** Optimiser and schedule as in transformers' `TrainingArguments`, for TRL and LLaMA-Factory. */
 export const optimiserSettings = (
   run: TrainingRun,
   wsd: Readonly<Record<string, number>> = {},

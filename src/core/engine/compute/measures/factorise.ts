@@ -59,10 +59,7 @@ export const factorsOf = (found: Float64Array): Factors => {
   return { rank, squares, error, nonFinite, singularValues: values.slice(0, rank) };
 };
 
-/**
- * @param file for errors
- * @throws MERGE_UNDEFINED, and the codes of `solve`
- */
+/** @throws MERGE_UNDEFINED, and the codes of `solve` */
 export const factoriseMatrix = async (
   pool: WorkerPool,
   inputs: InputFiles,

@@ -54,10 +54,7 @@ export class BlockMeasurer implements Measurer {
   readonly #tensor: string;
   readonly #onNonFinite: OnNonFinite;
 
-  /**
-   * @param tensor for errors
-   * @param onNonFinite receives the first element that makes a sum NaN or infinite; default: throws
-   */
+  /** @param onNonFinite receives the first element that makes a sum NaN or infinite; default: throws */
   constructor(pool: WorkerPool, inputs: InputFiles, tensor: string, onNonFinite: OnNonFinite = refuse) {
     this.#pool = pool;
     this.#inputs = inputs;

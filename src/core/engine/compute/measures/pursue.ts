@@ -13,7 +13,6 @@ const mostNumbers = 8 * 1024 * 1024;
 /**
  * Results of a row do not depend on other rows.
  *
- * @param tensor for errors
  * @throws INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped
  */
 export const pursueRows = async (

@@ -84,7 +84,6 @@ const countsOfEnd = (excess: readonly number[], standard: number): CountsOfEnd =
 export const bottomCounts = (task: readonly number[], language: readonly number[]): CountsOfEnd =>
   countsOfEnd(excessOf(task, language), scaledCount(paperCounts.bottom, task.length));
 
-/** @param bottom number of layers from the other end */
 export const topCounts = (
   task: readonly number[],
   language: readonly number[],

@@ -177,7 +177,6 @@ export const invalidSetting = (path: RecipePath, value: unknown, expected: strin
 /**
  * Returns a tensor's value from the first setting that has one, else the default.
  *
- * @param settings most specific first
  * @throws INVALID_PARAMETER without value and default
  */
 export const resolveSetting = (

@@ -195,10 +195,7 @@ export const registerRule = (name: string, rule: GramRule): void => {
   rules.set(name, { coefficients: rule, accepts: () => true });
 };
 
-/**
- * @param tensor for the error
- * @throws MERGE_UNDEFINED if this process has no such rule
- */
+/** @throws MERGE_UNDEFINED if this process has no such rule */
 export const ruleNamed = (name: string, tensor: string): NamedRule => {
   const rule = rules.get(name);
   if (rule === undefined)

@@ -21,7 +21,6 @@ export interface OrderStatistic {
  *
  * @param indexes of the values, as many as `windows`
  * @param bins length of each histogram, enough for the longest window
- * @param sample true to count only a sample
  */
 export type Count = (
   indexes: readonly number[],
@@ -61,8 +60,6 @@ export interface Sampled {
  *
  * @param wanted a rank per value
  * @param size n, the number of elements per value
- * @param sample elements in a sample; 0 for no sampling
- * @param sampled results of sampling, if known
  */
 export const selectMagnitudes = async (
   wanted: readonly WantedRank[],
@@ -97,8 +94,6 @@ const binsFor = (size: number): number =>
  * Derives windows and guesses from a sample. A rank's window is a confidence interval of six standard
  * deviations; its most frequent magnitudes are candidates. If many elements tie, as in differences of 16-bit
  * numbers, the statistic is most likely a candidate. The guess uses half the interval.
- *
- * @param elements in the sample
  */
 export const sampleMagnitudes = async (
   wanted: readonly WantedRank[],

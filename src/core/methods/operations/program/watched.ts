@@ -17,7 +17,6 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
  * passes on its terms' NaN and infinity, so checking the sum is enough; a value that may be pruned must be
  * checked itself. To be called for each result, because another result may not contain these terms.
  *
- * @param result a value that is written
  * @param results values that are written, or rounded as if they were
  */
 export const watchedFor = (

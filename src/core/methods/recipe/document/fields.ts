@@ -23,7 +23,6 @@ export interface Scope {
   /**
    * Reads the recipe that a word names: another document in the file, or another file.
    *
-   * @param folder start of relative file names
    * @returns undefined if the word is a model
    */
   named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;

@@ -8,7 +8,6 @@ import { nameOf, readTrait } from './traits/trait.js';
  * Describes where two configurations set up the same layer differently, which experts of one base never do.
  * Skips a configuration that contradicts itself.
  *
- * @param stack prefix of layer numbers
  * @param layers number of layers; default: the configuration's
  */
 export const layerDifferences = (

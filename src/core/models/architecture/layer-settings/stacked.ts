@@ -32,7 +32,6 @@ export interface StackedConfig {
  * Returns changes that make the first model's configuration describe a new stack: the number of layers, and
  * each layer's settings from its own model.
  *
- * @param origins of the output's layers
  * @param hasDrafts false if multi-token prediction layers are left out
  * @throws Unsaid for a key that cannot describe these layers in this order
  */

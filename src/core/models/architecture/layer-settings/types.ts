@@ -58,11 +58,7 @@ const textOf = (config: Section, key: string): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-/**
- * Returns the family that loaders choose for a configuration's section; undefined if none is named.
- *
- * @param path keys of the section
- */
+/** Returns the family that loaders choose for a configuration's section; undefined if none is named. */
 export const typeOf = (config: Section, path: readonly string[], section: Section): string | undefined => {
   const own = textOf(section, 'model_type') ?? textOf(section, '_class_name');
   const root = textOf(config, 'model_type');

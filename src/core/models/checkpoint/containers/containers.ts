@@ -71,12 +71,7 @@ export const findWeights = (names: readonly string[]): WeightsFound | undefined 
 export const isIndexRead = ({ reader, files }: WeightsFound, named: readonly string[]): boolean =>
   reader.indexGoesFirst === true || files.length === 0 || files.some((file) => named.includes(file));
 
-/**
- * Returns why files are not a checkpoint, with a remedy.
- *
- * @param names in which `findWeights` found nothing
- * @param remedy replaces the usual one
- */
+/** Returns why files are not a checkpoint, with a remedy. */
 export const whyNoWeights = (names: readonly string[], remedy?: string): string => {
   const known = names.includes(adapterWeightsName)
     ? `it is an adapter without its ${adapterConfigName}; download or copy that too`

@@ -19,8 +19,6 @@ const freeMemory = async (): Promise<number> => {
  * Checks that a file system has `needed` free bytes; for tmpfs, that memory has too. Does not check quotas,
  * which fail later with WRITE_FAILED.
  *
- * @param directory an existing directory of that file system
- * @param out the output, for the error
  * @throws DISK_SPACE
  */
 export const checkSpace = async (directory: string, out: string, needed: number): Promise<void> => {

@@ -17,7 +17,6 @@ export const readJsonObject = async (file: string): Promise<Record<string, unkno
 /**
  * Parses an object written by Python.
  *
- * @param mostValues default as in `parseJson`
  * @throws CONFIG_INVALID naming the file
  */
 export const parseJsonObject = (
@@ -43,11 +42,7 @@ export const parseJsonObject = (
   return value;
 };
 
-/**
- * Returns an object's entries under `key` in text order; JavaScript would move integer keys to the front.
- *
- * @param value the parsed text
- */
+/** Returns an object's entries under `key` in text order; JavaScript would move integer keys to the front. */
 export const entriesInOrder = (
   text: string,
   value: Readonly<Record<string, unknown>>,

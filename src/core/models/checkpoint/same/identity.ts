@@ -96,7 +96,6 @@ const headerHashOf = async (handle: FileHandle, { path, bytes }: FileIdentity): 
 /**
  * Records a file's state before its first weight is read.
  *
- * @param handle the file, open for reading
  * @throws INPUT_CHANGED if it is no longer the identified file; READ_FAILED
  */
 export const observe = (

@@ -36,7 +36,6 @@ import { unavailable } from './requests/session/unavailable.js';
  * cache has whole; with `HF_HUB_OFFLINE`, uses either cache. Never fetches code, weights that the index
  * omits, or pickles beside safetensors.
  *
- * @param model `org/name[@revision]`
  * @throws INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
  * HUB_FILE_CHANGED; NOT_A_CHECKPOINT without readable weights; FILE_MISSING, INDEX_INVALID,
  * INDEX_UNSAFE_NAME, FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED; WRITE_FAILED, INTERRUPTED

@@ -11,7 +11,6 @@ import { findInCaches } from './find-in-caches.js';
  * Fetches a model's headers. Like the hub's library, resolves a branch or tag every time. If the hub cannot
  * be reached, warns and uses the last known commit.
  *
- * @param model `org/name[@revision]`
  * @returns warnings
  * @throws the codes of `bringHeaders`
  */

@@ -16,8 +16,6 @@ export interface CheckpointFiles<File> {
 /**
  * Chooses the files to fetch. Excludes code, and weights that the index omits.
  *
- * @param id of the model, for messages
- * @param readIndex returns the index's text
  * @throws NOT_A_CHECKPOINT without readable weights; FILE_MISSING, INDEX_INVALID, INDEX_UNSAFE_NAME; errors
  * of `readIndex`
  */

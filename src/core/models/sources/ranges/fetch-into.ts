@@ -57,7 +57,6 @@ const firstBytes = 64 * 1024;
 /**
  * Fetches a weight file's header.
  *
- * @param name of the file, for messages
  * @returns the ranges of its descriptions, ascending
  * @throws the codes of the container's headers and of `fetchInto`; errors of `remote.read` if the header is
  * not at the start and the server ignores ranges

@@ -14,7 +14,6 @@ export interface FileNeed {
 /**
  * Finds a source's files in the cache of ranges; skips all others.
  *
- * @param kind prefix of the source's folders
  * @throws FILE_MISSING if a file's record was lost
  */
 export const findNeeds = async (needs: readonly NeededRanges[], kind: string): Promise<FileNeed[]> => {

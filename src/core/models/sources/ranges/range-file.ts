@@ -58,7 +58,6 @@ export class RangeFile implements AsyncDisposable {
   /**
    * Opens a file; waits while another process fetches it. Removes other content under this name.
    *
-   * @param folder of the commit
    * @returns undefined if the folder has a link to the whole file
    * @throws WRITE_FAILED, INTERRUPTED
    */

@@ -6,11 +6,6 @@ import { Tokenizer } from '@huggingface/tokenizers';
 
 let library: Tokenizer | undefined;
 
-/**
- * @param tokenizer content of `tokenizer.json`
- *
- * @param config content of `tokenizer_config.json`
- */
 export const open = (tokenizer: object, config: object): void => {
   library = new Tokenizer(tokenizer, config);
 };

@@ -39,11 +39,7 @@ export interface ModelTokens {
   readonly tokenizer: Tokenizer;
 }
 
-/**
- * Makes a tokenizer; numbers added tokens like the tokenizers library.
- *
- * @param tokens of the vocabulary's file, in order
- */
+/** Makes a tokenizer; numbers added tokens like the tokenizers library. */
 export const makeTokenizer = (
   {
     file,

@@ -58,7 +58,6 @@ export const changeOf = (
  * Returns Σ weight · change, joining terms of the same pair and dropping weights of 0; undefined if nothing
  * remains.
  *
- * @param parameter of the base, for errors
  * @throws SHAPE_MISMATCH, ADAPTERS_DIFFER
  */
 export const sumOfChanges = (

@@ -46,8 +46,6 @@ export interface FactorOptions {
  * - A sum concatenates factors: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …], with scale c and c · fᵢ = weightᵢ ·
  * scaleᵢ. If these products are all equal, every f is 1 and A and B keep their bits.
  * - Sums above the maximum rank, and changes by formula, are truncated (`truncated`).
- *
- * @param parameter of the base
  */
 export const factorsOf = (
   parameter: string,
@@ -130,12 +128,7 @@ export const factorsOf = (
   };
 };
 
-/**
- * Truncates a singular value decomposition; the output's scale is 1.
- *
- * @param terms with their scales
- * @param summed the matrix to decompose
- */
+/** Truncates a singular value decomposition; the output's scale is 1. */
 const truncated = (
   of: string,
   terms: readonly Term[],

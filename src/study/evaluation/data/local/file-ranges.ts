@@ -52,11 +52,7 @@ const within = (ranges: readonly Range[], first: number, last: number): Range[] 
   });
 };
 
-/**
- * Returns equally spaced samples of the concatenated ranges.
- *
- * @param bytes per element
- */
+/** Returns equally spaced samples of the concatenated ranges. */
 export const sampledRanges = (ranges: readonly Range[], samples: number, bytes: number): Range[] => {
   const elements = ranges.reduce((sum, [begin, end]) => sum + end - begin, 0) / bytes;
   const last = Math.max(0, elements - sampleElements);

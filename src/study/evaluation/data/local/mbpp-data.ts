@@ -26,11 +26,7 @@ const exampleIds: readonly number[] = [2, 3, 4];
 const invalidData = (file: string, reason: string): LayerloomError =>
   new LayerloomError('DATA_INVALID', { file, reason });
 
-/**
- * Returns the test set, and few-shot examples if the file has them.
- *
- * @param shots number of examples
- */
+/** Returns the test set, and few-shot examples if the file has them. */
 const readMbpp = async (
   file: string,
   shots: number = exampleIds.length,

@@ -13,11 +13,7 @@ const textsIn = (tree: Tree | undefined): string[] => {
   return tree !== undefined && isText(tree) ? [tree.value] : [];
 };
 
-/**
- * Reads the files named by `partition`. Keeps errors until the run, because the file may be made later.
- *
- * @param directory base of relative paths
- */
+/** Reads the files named by `partition`. Keeps errors until the run, because the file may be made later. */
 export const partitionsOf = async (trees: readonly Mapping[], directory: string): Promise<Partitions> => {
   const files = new Set(trees.flatMap(({ entries }) => textsIn(entries.get('partition')?.value)));
   return new Map(

@@ -14,7 +14,6 @@ import { withOptions } from '../../recorded-options.js';
  * Records the contents of references and merge inputs, so that moved models keep their results, merges and
  * shards. Skips models that are not on this machine.
  *
- * @param directory of the experiment
  * @throws WRITE_FAILED, INTERRUPTED
  */
 export const noteContents = async (

@@ -29,7 +29,6 @@ const clockName = 'clock';
  * Claims weights, or a folder of task files, against other evaluating processes.
  *
  * @param directory `evaluations/` of the experiment
- * @param about further fields of the claim's text
  * @returns undefined if another process holds the claim
  * @throws WRITE_FAILED
  */

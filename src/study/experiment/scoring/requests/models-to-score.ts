@@ -95,7 +95,6 @@ export const weightsOfReference = (model: string, contents: ScoredContents, keep
 /**
  * Returns the path that programs load for a model.
  *
- * @param directory `evaluations/` of the experiment
  * @throws the codes of `pathToLoad` and of `MergesInPlace.prepare`
  */
 export const placeOf = async (model: ModelToScore, directory: string): Promise<MergeToLoad> => {

@@ -14,11 +14,7 @@ const tailBytes = 1 << 20;
 
 const beginning = 'Selected tasks';
 
-/**
- * Finds models that other processes are scoring: recent logs with an unfinished progress bar.
- *
- * @param directory of the experiment
- */
+/** Finds models that other processes are scoring: recent logs with an unfinished progress bar. */
 export const runningRequests = async (
   directory: string,
   models: readonly string[],

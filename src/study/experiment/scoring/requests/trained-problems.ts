@@ -132,11 +132,7 @@ export interface TrainedProblems {
   readonly directory: string;
 }
 
-/**
- * Finds tasks with problems that a model was trained on.
- *
- * @param tasks texts of scored problems, by task
- */
+/** Finds tasks with problems that a model was trained on. */
 export const findTrained = async (
   record: Pick<ExperimentRecord, 'references'>,
   tasks: ReadonlyMap<string, ProblemTexts>,

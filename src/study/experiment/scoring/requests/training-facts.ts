@@ -25,7 +25,6 @@ export type TrainingFacts = z.output<typeof schema>;
 /**
  * Reads facts from the folders of trainings, or, if these are missing, from a bundle's `trained.json`.
  *
- * @param tasks texts of scored problems, by task
  * @throws READ_FAILED
  */
 export const trainingFactsOf = async (

@@ -116,7 +116,6 @@ const placeFile = async (
 /**
  * Puts a small file into the hub's cache, if missing.
  *
- * @param fetch returns the file's verified bytes
  * @throws WRITE_FAILED, errors of `fetch`
  */
 export const putSmallFile = async (

@@ -58,7 +58,6 @@ const checkLinks = async (
 /**
  * Returns a snapshot's commit, and refuses snapshots outside the repository.
  *
- * @param path of the existing snapshot
  * @throws READ_FAILED
  */
 export const commitOfSnapshot = async (repository: string, path: string): Promise<string> => {

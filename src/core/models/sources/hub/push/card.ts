@@ -6,7 +6,6 @@ import { isObject } from '../../../checkpoint/files/json.js';
 /**
  * Checks `base_model` and `license` in a model card, which the hub uses.
  *
- * @param text of README.md, if the file exists
  * @returns warnings
  */
 export const checkCard = (text: string | undefined): string[] => {

@@ -21,8 +21,6 @@ import { upload } from './upload/upload.js';
 /**
  * Uploads a checkpoint; see the library's `push`.
  *
- * @param repository `org/name`
- * @param open opens the checkpoint once the name is checked
  * @throws INVALID_PARAMETER, NOT_A_CHECKPOINT and the codes of `open`; HUB_ACCESS, HUB_NOT_FOUND,
  * HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
  */

@@ -129,8 +129,6 @@ const reasonIn = (error: unknown): string => {
 /**
  * Checks an answer to a request of the hub's library.
  *
- * @param path after the endpoint
- * @param asked the request's JSON
  * @returns the part of the answer that the library may see, or a text about the fault
  */
 export const checkAnswer = (
