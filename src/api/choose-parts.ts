@@ -44,7 +44,6 @@ export interface ChooseOptions {
 export interface ChosenParts {
   /** The recipe, which no longer needs the measurements. */
   readonly recipe: { readonly method: 'layer_swap' } & SwapOfParts;
-  /** The measured quantity. */
   readonly measure: Measure;
   readonly by: UnitKind;
   readonly tau: number | null;

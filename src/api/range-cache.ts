@@ -7,7 +7,6 @@ import type { RangeCacheRemoval } from '../core/models/sources/remove-ranges.js'
 
 /** Hub models that `download` fetched in part. */
 export interface RangeCacheListing {
-  /** Absolute path of the cache. */
   readonly directory: string;
   /** Models by name, then commit. */
   readonly models: readonly RangeCacheEntry[];
@@ -31,7 +30,6 @@ export interface ClearRangeCacheOptions {
   readonly models?: readonly string[] | undefined;
   /** Models unused for this long (`30d`, `12h`, `90m`); with `models`, only among these. */
   readonly olderThan?: string | undefined;
-  /** All models; default false. */
   readonly all?: boolean | undefined;
   /** Only list what would be removed; default false. */
   readonly dryRun?: boolean | undefined;

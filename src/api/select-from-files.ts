@@ -348,6 +348,5 @@ const poolsOf = async (
 
 type Reference = ExperimentRecord['references'][number];
 
-/** The language of a language expert, else the role. */
 const poolOf = ({ role, expertIn }: Reference): string =>
   role === 'language' ? (expertIn ?? [role]).join('+') : [role, ...(expertIn ?? [])].join(' ');

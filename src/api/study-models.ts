@@ -56,7 +56,6 @@ export const trainedModels = async (directories: readonly string[]): Promise<Stu
   };
 };
 
-/** Keeps a reference's languages only if the experiment has all of them. */
 const withKnownLanguages = (
   references: StudyModels['references'],
   known: readonly string[],

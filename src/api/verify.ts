@@ -116,7 +116,6 @@ export const verify = (async (out: string, { against, onSample, ...options }: Ve
   return await verifyAgainst(out, against, { ...controls, draw, onSample });
 }) as Verify;
 
-/** Compares an output with a recipe's result, tensor by tensor; see `verify`. */
 const verifyAgainst = async (
   out: string,
   against: string,
@@ -227,7 +226,6 @@ const proverOf = async (
   return identityProver(identity, issuer);
 };
 
-/** Loads an adapter with its base, if that is on this machine. */
 const loadingOf = async (
   path: string,
   options: { readonly python?: string | undefined; readonly signal?: AbortSignal | undefined },

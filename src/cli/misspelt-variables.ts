@@ -2,7 +2,6 @@ import { nearest } from '../core/base/nearest.js';
 
 const prefix = 'LAYERLOOM_';
 
-/** Names of our variables, without their prefix. */
 const own = ['ADDON', 'CACHE', 'ISA'];
 
 const meantBy = (name: string): string | undefined => {

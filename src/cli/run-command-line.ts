@@ -94,7 +94,6 @@ const asLayerloomError = (
   return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
 };
 
-/** Returns the option that sets a parameter; undefined if the parameter is from a file. */
 const optionOf = (
   { code, details, context }: LayerloomError,
   args: readonly string[],

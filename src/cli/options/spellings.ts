@@ -217,7 +217,6 @@ export const shownSpelling = (long: string): string =>
 export const longOf = (parameter: string): string =>
   shownSpelling(`--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
 
-/** Python keywords, which get an underscore as parameters. */
 const pythonWords = new Set(['as', 'from', 'import']);
 
 /** Returns `dry_run` for `--dry-run`. */
@@ -249,7 +248,6 @@ const pythonValue = (word: string | Argument): string =>
     ? word
     : JSON.stringify(typeof word === 'string' ? word : word.argument);
 
-/** Returns `layerloom.relayout("./a", out="DIR")`. */
 const pythonCall = ([command, ...words]: readonly (string | Argument)[], text: string): string => {
   const name = typeof command === 'string' ? pythonFunctions[command] : undefined;
   if (name === undefined) return `python -m ${text}`;

@@ -4,7 +4,6 @@ import { plainTable } from '../../core/base/table.js';
 import { decimals } from '../../core/methods/operations/program/words.js';
 import type { Explanation } from '../../core/plan/compile/explanation.js';
 
-/** Rounds to four significant digits, for people; `--json` has all digits. */
 const rounded = (_key: unknown, value: unknown): unknown =>
   typeof value === 'number' && !Number.isInteger(value) ? Number(decimals(value)) : value;
 

@@ -36,7 +36,6 @@ export const describeExtraction = (result: ExtractionResult): string => {
 const withRole = (tensors: readonly ExtractedTensor[], role: ExtractedTensor['role']): ExtractedTensor[] =>
   tensors.filter((tensor) => tensor.role === role);
 
-/** Returns ‖Δ − B·A‖ / ‖Δ‖ over several tensors. */
 const errorOf = (tensors: readonly ExtractedTensor[]): number => {
   const squares = (of: (tensor: ExtractedTensor) => number) =>
     tensors.reduce((total, tensor) => total + of(tensor) ** 2, 0);

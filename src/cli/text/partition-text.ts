@@ -85,7 +85,6 @@ const partsIn = (assigned: readonly Assigned[]): PartName[] =>
     .sort(([, a], [, b]) => b.length - a.length)
     .map(([part]) => part);
 
-/** Charts the language's share of each layer's tensors, by kind of module. */
 const chartOf = ({ layers }: Partition, assigned: readonly Assigned[]): ChartRow[] =>
   kinds.flatMap((kind) => {
     const byLayer = groupBy(

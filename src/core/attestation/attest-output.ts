@@ -160,7 +160,6 @@ const damaged = (
     remedy,
   });
 
-/** Hashes inputs that match the record, if the merge recorded no hashes. */
 const withInputHashes = async (
   stated: StatedRecord,
   record: WrittenRecord,

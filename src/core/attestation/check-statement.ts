@@ -36,7 +36,6 @@ const withHashes = (record: StatedRecord, { predicate }: Statement): StatedRecor
   };
 };
 
-/** Returns how a statement differs from the folder's own. */
 const differences = (stated: Statement, given: Statement): string[] => {
   const partsOf = ({ subject, predicate: { buildDefinition: build, runDetails } }: Statement) => {
     return {

@@ -113,7 +113,6 @@ export class ChainWalk {
     return { reason: files.find(({ state }) => state === 'different')?.reason, hashes };
   }
 
-  /** Returns the models with an input's files, or what is missing. */
   async #inputsOf(
     kind: Stated['kind'],
     folder: string,

@@ -22,7 +22,6 @@ export const nearest = (word: string, candidates: Iterable<string>): string | un
 
 const plain = (word: string): string => word.toLowerCase().replace(/[_-]/g, '');
 
-/** Optimal string alignment: insertions, deletions, substitutions and swaps. */
 const editDistance = (a: string, b: string): number => {
   let [former, row] = [[] as number[], Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {

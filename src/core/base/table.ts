@@ -95,7 +95,6 @@ export const countTensors = (count: number): string => `${count} ${count === 1 ?
 
 const shardName = /^(.{0,100}?)(\d{1,9})(-of-\d+\..*)$/;
 
-/** Returns `model-00002 … 00031-of-00032.safetensors`. */
 const rangeOfFiles = (first: string, last: string): string => {
   const [, before, , total] = shardName.exec(first) ?? [];
   const [, , number, rest] = shardName.exec(last) ?? [];

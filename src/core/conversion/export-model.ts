@@ -145,7 +145,6 @@ const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
 const elementsIn = ({ tensors }: CheckpointIndex): number =>
   [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0);
 
-/** An upper bound: output plus intermediate file. */
 const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number =>
   (isConvertedType(type) ? 0 : bytesIn(checkpoint, between(checkpoint))) + bytesIn(checkpoint, type);
 

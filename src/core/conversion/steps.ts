@@ -27,7 +27,6 @@ const lastMatch =
 
 const units: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 
-/** Parses a size printed by tqdm: `133M`, `1.08G`. */
 const size = (text: string): number =>
   Number.parseFloat(text) * (units[text.replace(/[\d.]/g, '')] ?? Number.NaN);
 

@@ -99,7 +99,6 @@ const targetOf = async (
   return output?.path ?? (await realPathOf(resolve(out)));
 };
 
-/** Checks that inputs are unchanged, unless weights are missing. */
 const observed = async (
   plan: MergePlan,
   download: RunOptions['download'],

@@ -121,7 +121,6 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
   }
 };
 
-/** Hashes inputs and shards; for a statement, also tensors. */
 const hashed = async (
   plan: MergePlan,
   { checkpoint }: Staging,

@@ -7,7 +7,6 @@ const toolAdvice =
 
 const oldestCMake = [3, 20] as const;
 
-/** Returns a command's version text; undefined on failure. */
 const versionText = (command: string, env: NodeJS.ProcessEnv): string | undefined => {
   const { status, stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
   return status === 0 ? stdout : undefined;

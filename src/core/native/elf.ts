@@ -1,6 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** ELF's `e_machine` values. */
 const machines = new Map([
   [62, 'x64'],
   [183, 'arm64'],

@@ -99,7 +99,6 @@ export const divide = <T extends UnplacedTensor>(
   ];
 };
 
-/** Returns '' for the model's own tensors. */
 const folderOf = ({ name }: Named): string => moduleOf(name)?.folder ?? '';
 
 export const placeIn = (

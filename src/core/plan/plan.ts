@@ -71,7 +71,6 @@ export interface PlannedShard {
   readonly tensors: readonly PlannedTensor[];
 }
 
-/** A model that a plan reads. */
 export interface PlannedInput extends Origin {
   readonly role: string;
   readonly name: string;

@@ -32,7 +32,6 @@ export const pythonOfHarness = async (command: string, path: string): Promise<st
 
 const isLauncher = ([first]: readonly string[]): boolean => first === undefined || launchers.has(first);
 
-/** First bytes of a script, which name its interpreter. */
 const headBytes = 1024;
 
 /** Returns the interpreter in `#!/usr/bin/python3`, or in pip's `'''exec' PYTHON "$0"`. */

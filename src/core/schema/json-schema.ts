@@ -8,7 +8,6 @@ import { expertSchema } from '../methods/swaps/mixture.js';
 /** Draft 7, which editors support best. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Properties by their names in files. */
 export type Properties = Readonly<Record<string, JsonSchema>>;
 
 export const text: JsonSchema = { type: 'string', minLength: 1 };

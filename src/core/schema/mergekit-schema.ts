@@ -4,7 +4,6 @@ import { type JsonSchema, listOf, type Properties, reference, strict, text } fro
 // The schema of mergekit's dialect as src/core/methods/recipe/mergekit/mergekit.ts reads it. Keys with null
 // count as absent.
 
-/** Allows other keys, which are ignored with a warning. */
 const known = (properties: Properties, required: readonly string[] = []): JsonSchema => ({
   ...strict(properties, required),
   additionalProperties: { description: 'Not a key that mergekit reads: ignored.' },
@@ -12,7 +11,6 @@ const known = (properties: Properties, required: readonly string[] = []): JsonSc
 
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 
-/** Also allows an empty text, list or mapping, which mergekit treats as absent. */
 const orEmpty = (schema: JsonSchema): JsonSchema => ({
   anyOf: [schema, { enum: [null, ''] }, { type: 'array', maxItems: 0 }, { type: 'object', maxProperties: 0 }],
 });

@@ -49,7 +49,6 @@ const common = propertiesOf(commonSettings);
 /** The schema also allows these keys in nested recipes. */
 const output = propertiesOf(outputSettings);
 
-/** Keys of every recipe in a file, where models may be recipes. */
 const recipeProperties: Properties = {
   ...common,
   ...output,

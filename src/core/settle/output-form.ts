@@ -30,7 +30,6 @@ const withBase = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> => {
   return (await isBareAdapter(address)) ? { ...recipe, base: await baseOf(address) } : recipe;
 };
 
-/** Replaces models, including those of nested recipes. */
 const mapTexts = (
   recipe: UncheckedRecipe,
   replace: (model: string, of: UncheckedRecipe) => Promise<string>,

@@ -57,7 +57,6 @@ const withOverrides = (
   };
 };
 
-/** Sets the tokenizer's source, which may be a model's path. */
 const withTokenizer = (recipe: UncheckedRecipe, source: string): UncheckedRecipe => {
   const { tokenizer, tokenizerSource: _former, ...rest } = recipe;
   const pathOf = (text: string) => resolve(splitName(text).rest);

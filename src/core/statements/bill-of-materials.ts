@@ -74,7 +74,6 @@ const fileOf = (name: string, sha256: string | undefined): Component => ({
   ...(sha256 === undefined ? {} : { hashes: [{ alg: 'SHA-256', content: sha256 }] }),
 });
 
-/** Returns an input; a model with several roles is one ancestor. */
 const ancestorOf = (files: readonly Dependency[]): Component => {
   const { uri, annotations } = itemAt(files, 0);
   const { model, base, adapter } = annotations;

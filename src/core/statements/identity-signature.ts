@@ -35,7 +35,6 @@ const sigstore = (): Sigstore => {
   }
 };
 
-/** Causes and remedies of failures, by sigstore's codes. */
 const failures: Readonly<Record<string, readonly [string, string]>> = {
   IDENTITY_TOKEN_READ_ERROR: [
     'there is no identity to sign with',
@@ -97,7 +96,6 @@ const verifierOf = async (): Promise<Verifier> => {
   }
 };
 
-/** Returns who signed a bundle, or why nobody did. */
 const signerOf = (
   verifier: Verifier,
   bundle: unknown,

@@ -13,7 +13,6 @@ const hashOf: Readonly<Record<string, string | null>> = {
   ed25519: null,
 };
 
-/** Returns a key's kind, such as `prime256v1` or `ed25519`. */
 const kindOf = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string =>
   (asymmetricKeyType === 'ec' ? asymmetricKeyDetails?.namedCurve : asymmetricKeyType) ?? '';
 

@@ -80,7 +80,6 @@ const schema = z.strictObject({
   }),
 });
 
-/** A statement by layerloom. */
 export type Statement = z.infer<typeof schema>;
 
 export type Dependency = Statement['predicate']['buildDefinition']['resolvedDependencies'][number];

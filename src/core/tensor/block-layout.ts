@@ -1,4 +1,3 @@
-/** Elements and bytes of a block. */
 const types = {
   F32: [1, 4],
   F16: [1, 2],

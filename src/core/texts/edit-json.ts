@@ -171,7 +171,6 @@ const changesOf = (
   return pieces;
 };
 
-/** Writes a value in the style of the surroundings. */
 const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): string => {
   const numbers: string[] = [];
   const mark = randomUUID();

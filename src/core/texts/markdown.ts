@@ -8,7 +8,6 @@ export interface FencedBlock {
   readonly end: number;
 }
 
-/** Yields lines without their line ends. */
 function* linesOf(
   text: string,
 ): Generator<{ readonly line: string; readonly begin: number; readonly next: number }> {

@@ -99,7 +99,6 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
     if (skipSpace() !== 0x3a) refuse();
     at += 1;
   };
-  /** Returns true if the value is complete. */
   const value = (): boolean => {
     values += 1;
     if (values > mostValues) throw new TextRefused(`has more than ${mostValues} values`);

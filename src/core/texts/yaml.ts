@@ -117,7 +117,6 @@ interface Pair {
 
 const plain = (root: YamlNode | null, repeated: Repeated): unknown => {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>();
-  /** Number of values, and how many are from aliases. */
   let [read, aliased] = [0, 0];
   const refused = (reason: string, { range }: YamlNode) => new YamlRefused(reason, range?.[0] ?? 0);
   const convert = (node: YamlNode | null): unknown => {

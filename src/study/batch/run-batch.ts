@@ -18,7 +18,6 @@ import { StoreSink } from './store-sink.js';
 
 /** Options of `runBatch`. */
 export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
-  /** Directory of the merges. */
   out: string;
   /** Directory of the store; default `.store` in `out`. */
   store?: string | undefined;

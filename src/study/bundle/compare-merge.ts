@@ -145,7 +145,6 @@ export class Comparing {
     return undefined;
   }
 
-  /** Moves a file into the study, unless it has a file of that name. */
   async #move(file: string): Promise<void> {
     const to = join(this.#study, file);
     if ((await unlessMissing(to, lstat(to))) !== undefined) return;

@@ -25,7 +25,6 @@ export type BundleFile = { readonly name: string; readonly bytes: number } & (
   | { readonly text: string }
 );
 
-/** Files for a bundle, in its order. */
 export interface ListedFiles {
   readonly record: ExperimentRecord;
   readonly files: readonly BundleFile[];

@@ -23,7 +23,6 @@ export const licenseNames = ['LICENSE', 'LICENSE.md', 'LICENSE.txt'] as const;
 
 const analysisName = 'analysis';
 
-/** Files about the study as a whole. */
 const aboutNames: readonly string[] = [
   recordName,
   experimentName,

@@ -71,7 +71,6 @@ const checkRecord = async (directory: string): Promise<void> => {
 
 const pieceBytes = 64 * 1024;
 
-/** Walks through an archive; with a directory, also writes the files. */
 class Walk {
   readonly #handle: FileHandle;
   readonly #size: number;

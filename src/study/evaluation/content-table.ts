@@ -1,7 +1,6 @@
 import { itemAt, valueAt } from '../../core/base/errors/lookup.js';
 import type { ContentPart, ModelContents } from './model-contents.js';
 
-/** Returns the number of a text. A new text gets the next number. */
 const numberIn = (numbers: Map<string, number>, text: string): number => {
   const number = numbers.get(text) ?? numbers.size;
   numbers.set(text, number);

@@ -165,7 +165,6 @@ export type Evaluation = Given<z.input<typeof evaluationSchema>>;
 
 export type ComparedShare = z.output<typeof evaluationSchema>['fingerprint'];
 
-/** Kinds of servers that accept weights. */
 export type WeightServerKind = NonNullable<Evaluation['exchange']>;
 
 /** `evaluate:` in an experiment's file. */

@@ -129,7 +129,6 @@ export const passAt = (k: number, n: number, c: number): number => {
 /** Values that the harness gives if a filter found no answer. Such answers are wrong and have no vote. */
 const notFound = ['', '[invalid]'];
 
-/** Equivalent answers to a problem. */
 interface Vote {
   count: number;
   readonly score: number;

@@ -11,7 +11,7 @@ const mostKept = 100_000;
  */
 export class KnownProblems {
   readonly problems: readonly ProblemResult[];
-  /** `{"id":…,"response":"` of each problemas `JSON.stringify` writes it, in Latin-1. */
+  /** `{"id":…,"response":"` of each problem, as `JSON.stringify` writes it, in Latin-1. */
   readonly #heads: readonly string[];
   readonly #outcomes = new Map<string, Outcome>();
 

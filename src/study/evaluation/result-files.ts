@@ -31,7 +31,6 @@ const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
 const slowMilliseconds = 2;
 const fewFiles = 50;
 
-/** Temporary name of a file being written. */
 const partialName = /^\.[\w.-]+\.json\.[0-9a-f-]{36}$/;
 
 const shortHash = (value: unknown): string =>
@@ -58,7 +57,6 @@ export class ResultFiles {
   readonly #known = new Map<string, FoundResult>();
   #byWeights = new Map<string, FoundResult[]>();
   #waited = { files: 0, milliseconds: 0 };
-  /** Problems by task and prompts. */
   readonly #problems = new Map<string, KnownProblems>();
 
   constructor(experiment: string) {

@@ -88,7 +88,6 @@ const factsOf = (results: readonly EvaluationResult[], { figures, variances }: J
   };
 };
 
-/** Reorders values from one result's problems to the first's; undefined if the problems differ. */
 const inOrderOf = <Of>(
   first: readonly ProblemResult[],
   problems: readonly ProblemResult[],

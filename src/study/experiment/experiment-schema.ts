@@ -119,7 +119,6 @@ const severalMethods = (known: readonly Method<never>[]): JsonSchema =>
     ...{ name: text, base, method: listOf({ enum: known.map(({ name }) => name) }) },
   });
 
-/** Does not check another harness's settings. */
 const evaluation = ({ description, ...settings }: JsonSchema): JsonSchema => ({
   description,
   if: { properties: { harness: { not: { const: 'lm-eval' } } }, required: ['harness'] },

@@ -47,7 +47,6 @@ export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
 /** `ExperimentOptions` for a plan, whose output is optional. */
 export type PlanExperimentOptions = Omit<ExperimentOptions, 'out'> & { readonly out?: string | undefined };
 
-/** An experiment, the merges to make, and their batch's options. */
 interface OpenedExperiment<O> {
   readonly experiment: Experiment;
   readonly merges: readonly ExperimentMerge[];

@@ -95,7 +95,6 @@ export const planExperiment = (
     };
   });
 
-/** Finds existing shards among those with final keys. */
 const presentIn = async (
   { merges, shards }: BatchPlan<ExperimentMerge>,
   store: ShardStore | undefined,

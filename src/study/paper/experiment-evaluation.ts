@@ -164,7 +164,6 @@ export const languagesWithoutTasks = (
   return languages.filter((name) => !measured.some((language) => language.name === name));
 };
 
-/** Notes on benchmarks that need local data in some or all languages. */
 const leftOut = ({ benchmarks: names = [], data }: EvaluationChoices): string[] =>
   names.flatMap((name) => {
     if (data !== undefined) return [];

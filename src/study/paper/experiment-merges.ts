@@ -30,7 +30,6 @@ const gridOfBothWeights = `${grid}\n    weights: [uniform, magnitude]`;
 /** The expert with its first 5 and last 2 layers reverted (§3.3). */
 const revertedLayers = 'method: revert, model: task, bottom: 5, top: 2';
 
-/** Suffix of experts with partly frozen parameters. */
 const frozen = '-frozen';
 
 const middle = `\

@@ -12,7 +12,6 @@ const languages = { jpn: 'japanese', swh: 'swahili', tel: 'telugu', ben: 'bengal
 
 const languageCodes = Object.keys(languages) as readonly (keyof typeof languages)[];
 
-/** Presets for the user's own data. */
 const ownPresets = ['own-task', 'own-language'];
 
 export const trainingPresets: readonly string[] = [

@@ -268,7 +268,6 @@ class CorrectionIndex {
   }
 }
 
-/** Returns a result with these problems and recomputed mean and standard error. */
 const withProblems = (
   result: EvaluationResult,
   problems: readonly ProblemResult[],

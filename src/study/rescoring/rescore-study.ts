@@ -157,7 +157,6 @@ const verdictsIn = (board: Board): ReadonlyMap<string, Judged> =>
 
 const nameOf = ({ subject, a, b }: Judged): string => `${subject.language}/${subject.task}/${a.id}/${b.id}`;
 
-/** Returns a table of verdicts that changed; empty without comparisons. */
 const verdictsTable = (before: Board, after: Board): ScoreTable[] => {
   const [old, now] = [verdictsIn(before), verdictsIn(after)];
   if (old.size === 0) return [];

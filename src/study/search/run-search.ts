@@ -44,7 +44,6 @@ export interface SearchOptions
   readonly inPlace?: boolean | undefined;
   /** Scores merges; default: lm-evaluation-harness by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
-  /** Called after each step. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
   /** Called when the harness has scored a merge on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
@@ -175,7 +174,6 @@ const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
   return new Set((await readRecord(resolve(out))).merges.map(({ name }) => name));
 };
 
-/** Returns a function that scores merges, reusing results on the same rows. */
 const harnessScorer = (
   task: string,
   { out, lmEval, jobs, inPlace, signal, onWarning, onScored }: SearchOptions,

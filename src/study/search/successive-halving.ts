@@ -135,7 +135,6 @@ export interface ForecastStep {
 
 export interface HalvingForecast {
   readonly steps: readonly ForecastStep[];
-  /** Points scored in the first step. */
   readonly first: readonly number[];
   /** Most points scored, unless some fail. */
   readonly most: number;
@@ -168,7 +167,6 @@ export const forecastHalving = ({ space, rows, budget, cost }: Halving): Halving
   };
 };
 
-/** Moves the default into the first `count` places. */
 const withDefault = ({ order, default: standard }: SearchSpace, count: number): readonly number[] => {
   if (order.indexOf(standard) < count) return order;
   const others = order.filter((point) => point !== standard);

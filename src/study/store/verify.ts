@@ -40,7 +40,6 @@ export interface Verification {
   readonly warnings: readonly string[];
 }
 
-/** Returns SHA-256 in hexadecimal; undefined if interrupted. */
 type Hash = (path: string) => Promise<string | undefined>;
 
 interface Verdict {

@@ -25,7 +25,6 @@ const checkDataFile = async (file: string): Promise<void> => {
   if (line !== undefined && !isRow(line)) throw invalidData('is not a JSON object', 1);
 };
 
-/** Most bytes of a first line that are checked. */
 const longest = 1 << 20;
 
 const firstBytes = async (file: string): Promise<string> => {

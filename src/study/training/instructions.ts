@@ -65,7 +65,6 @@ export const trainingCommand = (run: TrainingRun): string => {
   }
 };
 
-/** A run's final model: its last checkpoint, or the base with its adapter. */
 const trainedModel = ({ base, lora, steps }: TrainingRun): string => {
   const last = `checkpoints/checkpoint-${steps}`;
   return lora === undefined ? last : `${base}+${last}`;
@@ -76,7 +75,6 @@ const sideOf = ({ preset }: TrainingRun): Side =>
 
 const revertedModel = 'reverted';
 
-/** A command after training, and the path that it creates atomically. */
 interface FinishingStep {
   readonly command: string;
   readonly purpose: string;

@@ -7,7 +7,6 @@ import { jsonOrNone } from '../../core/texts/json.js';
 import { type Claimant, isClaimant, lifeOf } from '../store/claims/claimant.js';
 import { lockSeconds, runFiles, trainerFiles } from './run-state.js';
 
-/** A run's script that is running. */
 export interface RunningStart {
   readonly host: string;
   readonly pid: number;

@@ -252,7 +252,6 @@ const logName = 'trainer_state.json';
 
 const mostLogBytes = 64 << 20;
 
-/** Returns the latest log's losses and what is wrong with them; undefined without a log. */
 const lossesOf = async (
   directory: string,
   models: readonly PlannedModel[],

@@ -107,7 +107,6 @@ const describeTopOverlaps = ({ topOverlaps, experts }: AnalysisResult): string[]
   ];
 };
 
-/** Writes proposals as a table, with warnings and a command per line for copying. */
 const describeProposals = ({ proposals, experts }: AnalysisResult): string[] => {
   if (proposals.length === 0) return [];
   const { layers } = itemAt(experts, 0);

@@ -140,7 +140,6 @@ const planAndRun = async (
   show(result, options, () => describeResult(plan, result));
 };
 
-/** Errors that an option would avoid are only warnings. */
 const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise<void> => {
   const { out, quiet } = options;
   const { wanted, warnings } = await checkRun(plan, options);

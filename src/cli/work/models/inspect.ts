@@ -33,7 +33,6 @@ export const inspectCommand = async (options: InspectCommandOptions): Promise<vo
   }
 };
 
-/** Opens a model with its adapter, if any, or a bare adapter. */
 const openForInspection = async (
   model: string,
   config: string | undefined,

@@ -62,7 +62,6 @@ export interface EvaluateCommandOptions extends OutputOptions {
   readonly import?: string;
 }
 
-/** Advice on scoring models without an experiment. */
 const ofModels = {
   '--tasks': 'tasks',
   '--benchmarks': 'benchmarks',

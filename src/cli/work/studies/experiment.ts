@@ -105,7 +105,6 @@ export const experimentInitCommand = async ({
   }
 };
 
-/** Returns tasks with data in a directory, which may not exist yet. */
 const tasksIn = async (data: string): Promise<string[]> => {
   if (!(await exists(data))) return [];
   const { tasks } = await checkTaskData(data);
@@ -168,7 +167,6 @@ export const pathFrom = async (folder: string, model: string): Promise<string> =
   );
 };
 
-/** Reads `NAME=DIR` or `DIR`. */
 const expertsOf = async (
   option: string,
   given: readonly string[],
@@ -186,7 +184,6 @@ const expertsOf = async (
   return Object.fromEntries(experts);
 };
 
-/** Reads `LANGUAGE:EXPERT`. */
 const languagesOf = async (
   given: readonly string[],
   folder: string,

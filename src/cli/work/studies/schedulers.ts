@@ -77,7 +77,6 @@ export const trainKubernetesCommand = (
 
 type Printed = Readonly<Record<string, unknown>>;
 
-/** Prints the written text; as JSON, with facts. */
 const print = (printed: Printed, { json }: OutputOptions): void => {
   if (json) printJson(printed);
   else printText(String(Object.values(printed).at(-1)).trimEnd());
@@ -167,7 +166,6 @@ const inPods = ({ command = 'layerloom', volumes = [] }: OfKubernetes) => ({
   volumes: volumes.map(volumeOf),
 });
 
-/** Reads `CLAIM=PATH` or `CLAIM=PATH:ro`. */
 const volumeOf = (given: string): ClaimedVolume => {
   const { claim, path, mode } = /^(?<claim>[^=]+)=(?<path>.+?)(?<mode>:ro)?$/s.exec(given)?.groups ?? {};
   if (claim === undefined || path === undefined)

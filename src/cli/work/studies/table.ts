@@ -72,7 +72,6 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
   checkComplete(tables);
 };
 
-/** True if all requested tables need no scores. */
 const ofTraining = (tables: readonly string[]): boolean =>
   tables.length > 0 && tables.every((table) => table === 'datasets' || table === 'training');
 

@@ -90,7 +90,6 @@ const clash = ({ name, paths }: { name: string; paths: readonly string[] }): str
     ? `${paths[0]} is given twice; leave one out, or`
     : `two models are named ${name}: ${paths.join(' and ')};`;
 
-/** Names an unfinished output's file by its future path. */
 const inOutput = (file: string): string =>
   file.replace(/\.([^/]+)\.layerloom-partial(\/checkpoint(?=\/|$))?/, '$1');
 

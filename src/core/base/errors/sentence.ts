@@ -86,7 +86,6 @@ export const each =
   (details: { [N in Name]: readonly Item[] }): string =>
     some(details[name].map(words), shown);
 
-/** A failure among several. */
 type Failure<Key extends string> = { readonly [K in Key]: string } & { readonly message: string };
 
 /** Reports each cause once, after everything that failed for it. */

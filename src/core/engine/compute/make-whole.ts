@@ -36,7 +36,6 @@ export interface WholeMeans<S> {
   readonly sink: WholeSink<S>;
 }
 
-/** A tensor, or a matrix to factorise. */
 interface Target extends Lowerer {
   readonly measurer: BlockMeasurer;
   readonly output: PlannedTensor;

@@ -78,7 +78,6 @@ export const slicingOf = (tensor: PlannedTensor): string => {
   return `${computedOf(tensor).shape.join()}${blocks}`;
 };
 
-/** Returns the bytes of a unit of `first` and `count`. */
 const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 

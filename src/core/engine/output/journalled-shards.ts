@@ -29,7 +29,6 @@ interface OpenShard {
 /** A merge's shards in the staging directory. Bytes are journalled after a sync. */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
-  /** Extents written by an earlier run. */
   readonly #done: Extents;
   readonly #journal: Journal;
   readonly #inputs: InputFiles;

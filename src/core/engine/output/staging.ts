@@ -236,7 +236,6 @@ export const takePlace = async (directory: string, path: string, former: string)
   else await setAside(path, former, directory);
 };
 
-/** Undoes the first rename if the second fails. */
 const setAside = async (path: string, former: string, checkpoint: string): Promise<void> => {
   await rename(path, former);
   try {

@@ -25,7 +25,6 @@ interface Hashed {
  */
 export class Hashing {
   readonly #threads: HashingThreads;
-  /** Waiting files, oldest first. */
   readonly #waiting: Hashed[] = [];
 
   constructor(threads: HashingThreads) {

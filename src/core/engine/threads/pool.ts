@@ -41,7 +41,6 @@ export class WorkerPool {
   #started: Promise<Threads> | undefined;
   #main = false;
   readonly #tasks = new Set<Promise<unknown>>();
-  /** Tasks that run or wait for a slot. */
   #begun = 0;
   readonly #hashing = new Hashing({
     idle: () => Math.ceil(this.threads / 2) - this.#begun,

@@ -68,7 +68,6 @@ const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   }
 };
 
-/** Reads `wanted` bytes, or up to the file's end. */
 const fill = (fd: number, buffer: Buffer, wanted: number, position: number): number => {
   let filled = 0;
   while (filled < wanted) {

@@ -47,7 +47,6 @@ const mostRounding = 0.5;
 /** Cosine of the change with the base from which an expert counts as a multiple of the base. */
 const mostScaled = 0.98;
 
-/** Products of changes in one matrix. */
 interface SampledMatrix {
   readonly name: string;
   readonly elements: number;
@@ -201,7 +200,6 @@ const alikeness = (all: readonly SampledMatrix[], a: number, b: number): number 
   return cosineOf(sum(a, b), sum(a, a), sum(b, b));
 };
 
-/** True if two experts changed the matrix equally. */
 const isShared = ({ productOf }: SampledMatrix, a: number, b: number): boolean => {
   const [first, second, both] = [productOf(a, a), productOf(b, b), productOf(a, b)];
   return first > 0 && first + second - 2 * both <= 1e-9 * first;

@@ -46,7 +46,6 @@ export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKi
   });
 };
 
-/** Returns changes by `LAYER` or `LAYER MODULE`, in order. */
 const changesOf = ({ matrices }: ExpertChange, kind: UnitKind): ReadonlyMap<string, number> => {
   const sums = new Map<string, number>();
   const sorted = [...matrices].sort((a, b) => a.layer - b.layer || a.module.localeCompare(b.module));

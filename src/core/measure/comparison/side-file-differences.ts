@@ -77,7 +77,6 @@ const told = (side: 'a' | 'b', value: unknown): Pick<KeyDifference, 'a' | 'b'> =
   return text !== null && text.length > longest ? {} : { [side]: text };
 };
 
-/** Compares JSON values regardless of the order of keys. */
 const isSame = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));

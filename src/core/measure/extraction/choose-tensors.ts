@@ -76,7 +76,6 @@ export const chooseTensors = async (
   return chosen;
 };
 
-/** Time limit for all patterns of a parameter. */
 const seconds = 2;
 
 const matching = async (

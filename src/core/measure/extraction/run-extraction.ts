@@ -106,7 +106,6 @@ const extracted = async (plan: ExtractionPlan, options: ExtractionOptions): Prom
   }
 };
 
-/** Describes factors like a merge's plan, for the memory estimate. */
 const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   name,
   shape: [shape[0], rank],
@@ -143,7 +142,6 @@ const roomsOf = (
   );
 };
 
-/** Computes factors into the scratch file, and measures other changes. */
 const measure = async (
   run: Run,
   plan: ExtractionPlan,

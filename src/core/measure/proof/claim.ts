@@ -54,7 +54,6 @@ const kindOf = async (path: string): Promise<'file' | 'directory' | undefined> =
   }
 };
 
-/** Returns the file with a folder's recipe, if any. */
 const recipeIn = async (folder: string): Promise<string | undefined> => {
   if ((await kindOf(folder)) !== 'directory') return undefined;
   for (const name of [provenanceName, mergekitName])

@@ -10,10 +10,8 @@ import type { Fault } from './proof.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** A key, and its values in the output and in the expected merge. */
 type Difference = readonly [key: string, found: unknown, expected: unknown];
 
-/** Keys that describe how the model was written, not how it computes. */
 const ofTheWriter =
   /^(_name_or_path|architectures|torch_dtype|dtype|transformers_version|use_cache|_commit_hash|unsloth_\w+|name_or_path|pad_token_id)$/;
 
@@ -40,7 +38,6 @@ const isComputing = (key: string): boolean => key.length <= longestKey && comput
 /** Keys that may change results if only one side has them, and whose default is not known here. */
 const decisive = /^(sliding_window|quantization_config|auto_map|\w+_multiplier|\w+_softcapping)$/;
 
-/** Keys that are compared by meaning. */
 const byMeaning = /^(rope_\w+|tie_word_embeddings)$/;
 
 /** Compares an output's `config.json` with the planned one, and its ties with the inputs'. */
@@ -99,7 +96,6 @@ const withEffect = (config: Config): Config => {
   return Object.fromEntries(stated);
 };
 
-/** Returns differences that change results, and others. */
 const compare = (
   foundAsWritten: Config,
   expectedAsWritten: Config,

@@ -26,7 +26,6 @@ const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
 /** Elements of a correct tensor with which another recipe is judged. */
 const leastRight = 256;
 
-/** Most correct tensors that are compared with another recipe's. */
 const mostRight = 24;
 
 /** Distance from which tensors of different recipes differ; float32 sums may be less apart. */

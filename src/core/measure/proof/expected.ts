@@ -49,7 +49,6 @@ export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
   return { tensors, solved };
 };
 
-/** True if the expression draws random numbers, at any depth. */
 const isRandom = (expression: PlannedExpression): boolean =>
   draws(expression) ||
   operandsOf(expression).some((operand) => {

@@ -40,7 +40,6 @@ export const pairsOf = (
   return { pairs, out };
 };
 
-/** Returns the embeddings that a missing tied tensor copies. */
 const sourceOfCopy = (
   name: string,
   expected: ReadonlyMap<string, ExpectedTensor>,

@@ -1,6 +1,5 @@
 import type { Dtype } from '../../tensor/dtype.js';
 
-/** Significant bits and least exponent of a floating-point format. */
 interface Precision {
   readonly bits: number;
   readonly least: number;

@@ -125,7 +125,6 @@ export const proveMerge = async (
   };
 };
 
-/** Distinguishes roundings from differences, and explains both. */
 const explained = async (
   evidence: Evidence,
   ofConfig: readonly Fault[],
@@ -219,7 +218,6 @@ const openInputs = async (
   return { inputs, bases };
 };
 
-/** Returns another recipe's tensors over the first plan's inputs; undefined if it is refused. */
 const replanned = async (
   recipe: CompleteRecipe,
   { inputs }: MergePlan,

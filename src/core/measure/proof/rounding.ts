@@ -6,7 +6,6 @@ import { isOfDtype, isShortDtype, rounded, truncated, unitAt } from './precision
 import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 
-/** Elements read at once. */
 const blockElements = 1024 * 1024;
 
 /**

@@ -1,7 +1,6 @@
 import type { ElementSlice } from '../../engine/compute/measures/read-values.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 
-/** Number of blocks of rows in a sample, equally spaced. */
 const mostBlocks = 8;
 
 /** Returns blocks of whole rows, including the first and last, of about `most` elements in total. */
@@ -19,7 +18,6 @@ export const sampleSlices = (shape: Shape, most: number): ElementSlice[] => {
   }));
 };
 
-/** First elements of a vector to read. */
 const ofHead = 256;
 
 /** Returns a tensor's first row, or a vector's first elements. */

@@ -9,7 +9,6 @@ import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { MergePlan } from '../../plan/plan.js';
 import type { TensorReference } from '../../tensor/reference.js';
 
-/** Files that give tokens their ids. */
 const ofTokens =
   /^(tokenizer\.json|vocab\.json|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json)$/;
 

@@ -55,7 +55,6 @@ export const findAdditions = async (
   };
 };
 
-/** Returns a name's folders: `a` and `a/b` for `a/b/c`. */
 const foldersOf = (name: string): string[] => {
   const parts = name.split('/').slice(0, -1);
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));

@@ -34,7 +34,6 @@ export const mistakenInputs = async (
   return [...named, ...(isOwn ? [mistaken(provenanceName, 'has the output for an input')] : [])];
 };
 
-/** Returns the paths of a model, or of a base and its adapters. */
 const placesIn = (address: ModelAddress): string[] =>
   address.kind === 'model' ? [address.at] : partsOf(address).flatMap(placesIn);
 

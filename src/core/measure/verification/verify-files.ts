@@ -84,7 +84,6 @@ export const notAFile = (file: string, path: string, cause: unknown): VerifiedFi
   throw readFailed(path, cause);
 };
 
-/** First bytes of a git LFS pointer. */
 const pointer = Buffer.from('version https://git-lfs.github.com/spec/');
 
 const isPointer = async (file: FileHandle): Promise<boolean> => {

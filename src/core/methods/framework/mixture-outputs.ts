@@ -269,7 +269,6 @@ const remedyFor = ({ family }: MixtureLayout): string => {
   return `try another architecture (${others.join(', ')}), or merge models of another base`;
 };
 
-/** Returns the settings to record, without prompts. */
 const resolvedOf = (
   { gateMode, expertsPerToken, seed, drawn, experts, shared }: MixtureRequest,
   { title }: MixtureLayout,

@@ -19,14 +19,12 @@ const plain: Walk = (value, replace) =>
 const isEntry = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isObject(value) && 'model' in value && !isUncheckedRecipe(value);
 
-/** Replaces a model; converts `{ model, name }` to `NAME=MODEL`. */
 const model: Walk = (value, replace) => {
   if (!isEntry(value)) return plain(value, replace);
   const { model: inner, name } = value;
   return plain(typeof inner === 'string' && typeof name === 'string' ? `${name}=${inner}` : inner, replace);
 };
 
-/** Replaces an entry's model and keeps its other keys. */
 const entry: Walk = (value, replace) => {
   const replaced = model(value, replace);
   if (!isEntry(value)) return replaced;

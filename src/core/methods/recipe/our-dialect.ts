@@ -87,7 +87,6 @@ const methodName: Field = async (value) => {
   throw invalidRecipe(value.mark, { key: 'method', reason: 'no method', expected: 'its name' });
 };
 
-/** Moves entries of `parameters` up a level. */
 const flattened = ({ mark, entries }: Mapping, place: string): Mapping => {
   const flat = inCamelCase(entries, place);
   const parameters = flat.get('parameters');

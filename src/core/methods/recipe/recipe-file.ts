@@ -108,7 +108,6 @@ export const readText = async (file: string, what = 'a recipe', most = largest):
   }
 };
 
-/** Returns why a file cannot be read, with a remedy. */
 const whyUnread = (
   file: string,
   what: string,

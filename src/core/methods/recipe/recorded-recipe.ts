@@ -26,7 +26,6 @@ export interface RecordedRecipe {
 const refused = (file: string, reason: string): LayerloomError =>
   new LayerloomError('RECIPE_INVALID', { file, reason });
 
-/** Matches a line that only recipes have. */
 const ofRecipe = /^[ \t]*["'{]*(?:method|merge_method|experts)["']?[ \t]*:/m;
 
 /** Returns a card's fenced blocks that are YAML or name a method. */
@@ -58,7 +57,6 @@ export const cardRecipe = async (card: string, file: string): Promise<RecordedRe
   return { text: card, part, ...(recorded === undefined ? {} : { recorded }), recordedFirst: false };
 };
 
-/** Reads inputs from the layerloom.json beside a card, if there is one. */
 const recordBeside = async (card: string): Promise<RecordedInputs | undefined> => {
   const file = join(dirname(card), provenanceName);
   if (!(await exists(file))) return undefined;
@@ -66,7 +64,6 @@ const recordBeside = async (card: string): Promise<RecordedInputs | undefined> =
   return inputs.success ? new RecordedInputs(file, inputs.data) : undefined;
 };
 
-/** Parses a provenance file; undefined for other text, such as a recipe. */
 const provenanceIn = (text: string): Record<string, unknown> | undefined => {
   // A recipe may be YAML in a file of any name.
   const value = jsonOrNone(text, ownFile);

@@ -85,7 +85,6 @@ export const readParameters = (
   return read;
 };
 
-/** Reads parameters that the method checks itself. */
 const unchecked = (entries: Entries, { warn }: ParameterPlace): Map<string, MappingEntry> => {
   for (const [key, { key: mark }] of entries)
     if (reserved.has(toCamelCase(key)))
@@ -202,7 +201,6 @@ const readScalar = (given: Leaf, spec: ParameterSpec | undefined): Leaf => {
   return converted === value ? given : leaf(mark, converted);
 };
 
-/** Converts a value as mergekit (pydantic) does. */
 const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['value'] => {
   const { type, enum: values } = json as { type?: string; enum?: readonly unknown[] };
   const isFlag = type === 'boolean' || values?.includes(true) === true;

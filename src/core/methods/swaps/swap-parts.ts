@@ -8,7 +8,6 @@ import { type Part, type PartParameters, partOf, type Share } from '../framework
 import { same } from '../framework/tensors/tensor-recipe.js';
 import type { Counts } from './swap-counts.js';
 
-/** How parts refer to the recipe's own models. */
 const roles = ['task', 'language', 'base'] as const;
 
 type Role = (typeof roles)[number];

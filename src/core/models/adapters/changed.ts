@@ -117,7 +117,6 @@ const untie = (
 const scales =
   /\.(weight_scale|weight_scale_inv|weight_packed|qweight|qzeros|SCB|weight\.(absmax|quant_map))/;
 
-/** Returns the quantised modules of a base and the modules around them. */
 const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => {
   const modules = new Set<string>();
   for (const name of tensors.keys()) {

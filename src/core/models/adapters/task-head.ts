@@ -116,7 +116,6 @@ const className = (config: CheckpointIndex['config'], like: string, end: string)
   return family === undefined ? undefined : `${family}${end}`;
 };
 
-/** Returns the prefix before canonical layer names: `model.` or nothing. */
 const wholeOf = (names: Iterable<string>): string => {
   for (const name of names) {
     const plain = canonicalName(name);

@@ -76,7 +76,6 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
   return { kind: 'model', at, isHere: false };
 };
 
-/** True for text that must be a path, whether or not it exists. */
 const isPathAlone = (text: string): boolean => (isAbsolute(text) || isDotted(text)) && !text.includes('+');
 
 export const printAddress = (address: ModelAddress): string =>

@@ -61,6 +61,5 @@ export const stackNamed = (stacks: readonly string[], wanted: string, model: str
 export const ambiguous = (model: string, stacks: readonly string[]): LayerloomError =>
   new LayerloomError('STACKS_AMBIGUOUS', { model, stacks, choices: stacks.map(shortName) });
 
-/** Returns `decoder` for `model.decoder.layers`. */
 const shortName = (stack: string): string =>
   stack.split('.').find((part) => part === 'encoder' || part === 'decoder') ?? stack;

@@ -127,7 +127,6 @@ const fsdpFolder = 'pytorch_model_fsdp_0';
 const stepFolder = /^global_step\d+$/;
 const latestName = 'latest';
 
-/** Finds the folder of a model that a trainer's checkpoint holds in parts. */
 const innerFolder = async (directory: string, names: readonly string[]): Promise<string | undefined> => {
   if (names.includes(fsdpFolder)) return fsdpFolder;
   const steps = names.filter((name) => stepFolder.test(name)).sort();

@@ -35,7 +35,6 @@ export interface MixtureLayout {
 
 const plain = { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' };
 
-/** Returns a pattern for embeddings, head, norms, projections, and `more` of the attention. */
 const holding = (more?: string): RegExp =>
   new RegExp(
     `^(model\\.embed_tokens\\.weight|model\\.norm\\.weight|lm_head\\.weight|model\\.layers\\.\\d+\\.(self_attn\\.[qkvo]_proj\\.weight|input_layernorm\\.weight|post_attention_layernorm\\.weight${more === undefined ? '' : `|self_attn\\.${more}`}))$`,
@@ -78,7 +77,6 @@ const qwenLayers = (dense: Config, layers: number): Config => ({
   router_aux_loss_coef: 0.001,
 });
 
-/** Returns a class in DeepSeek's code on the hub, for `auto_map`. */
 const deepseekCode = (name: string): string => ['deepseek-ai/deepseek-moe-16b-base', name].join('--');
 
 /**

@@ -47,7 +47,6 @@ export const matricesIn = (
   );
 };
 
-/** Returns a matrix of a fused parameter; each expert has `length` of them. */
 const partOf = (
   { file, begin, end, dtype, shape, pieces }: TensorReference,
   index: number,

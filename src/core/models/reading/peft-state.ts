@@ -21,7 +21,6 @@ const wraps = /^(base_layer|original_module|modules_to_save|token_adapter|prompt
 const tuners =
   /^(lora|ia3|hada|lokr|oft|boft|vera|pvera|hra|ln_tuning|fourierft|vblora|shira|c3a|miss|bone|road|randlora|waveft|poly|trainable_tokens|delora|gralora|lily|adamss|beft|deft|frod|glora|hira|osf|peanut|psoft|shadow|supertuning|tinylora|unilora)_/;
 
-/** Families whose own parameters have such names. */
 const ownFactors = new Set(['phi4mm', 'phi4_multimodal']);
 
 const peftPartOf = (name: string): string | undefined =>

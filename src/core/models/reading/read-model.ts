@@ -124,7 +124,6 @@ const kindAt = async ({ path }: FoundModel): Promise<'model' | 'adapter'> => {
   });
 };
 
-/** Returns a model's index, or its only weight file. */
 const modelFileAt = async (directory: string): Promise<string> => {
   const { index, weights } = await findModelFiles(directory);
   return index?.path ?? String(weights[0]);

@@ -79,7 +79,6 @@ const outputTokens = (
   return { donor, tokens: tokensOf(itemAt(models, donor), source === 'base', wanted) };
 };
 
-/** Merges rows by number; only warns if tokens differ. */
 const mergeByNumbers = async (
   models: readonly VocabularyModel[],
   adds: boolean,

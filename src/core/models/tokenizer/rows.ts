@@ -99,7 +99,6 @@ const ownRows = (
   });
 };
 
-/** Splits a model's rows into its own and other models', grouped by source. */
 const divide = (
   own: Int32Array,
   source: (to: number) => readonly Row[],

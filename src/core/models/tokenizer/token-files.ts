@@ -57,7 +57,6 @@ export const tokenFiles = async (
   return files;
 };
 
-/** Returns a token's entry as transformers' `save_pretrained` writes it. */
 const decoderEntry = ({
   content,
   lstrip,
@@ -67,7 +66,6 @@ const decoderEntry = ({
   special,
 }: OutputTokens['added'][number]['token']) => ({ content, lstrip, normalized, rstrip, single_word, special });
 
-/** Removes tokens from a BPE vocabulary, and merges that involve them. */
 const withoutTokens = (text: string, stripped: ReadonlySet<string>, file: string): string => {
   const tokenizer = parseJsonObject(text, file, mostTokenizerValues) as unknown as {
     model: { vocab: Record<string, number>; merges: unknown[] };
@@ -78,7 +76,6 @@ const withoutTokens = (text: string, stripped: ReadonlySet<string>, file: string
   return JSON.stringify(tokenizer, null, 2);
 };
 
-/** True if a merge (`a b` or a list) involves no removed token. */
 const keeps = (merge: string | readonly string[], stripped: ReadonlySet<string>): boolean => {
   const parts = typeof merge === 'string' ? merge.split(' ') : merge;
   return ![...parts, parts.join('')].some((token) => stripped.has(token));

@@ -143,7 +143,6 @@ const settingsOf = (models: readonly ModelTokens[]) => {
   return { settings, differing: [...differing] };
 };
 
-/** Returns tokens made by merges or scores that only `others` have, by id. */
 const plainTokens = (
   tokenizer: Tokenizer,
   others: readonly ModelTokens[],

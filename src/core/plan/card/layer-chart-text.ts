@@ -74,7 +74,6 @@ const shorten = (name: string): string => {
     : `${name.slice(0, Math.floor(half))}…${name.slice(-Math.ceil(half))}`;
 };
 
-/** Returns an axis with a number at every tenth and the last column. */
 const axis = (layers: number, step: number, columns: number): string => {
   const last = String(layers - 1);
   let text = '';
@@ -91,7 +90,6 @@ interface Scale {
   readonly high: number;
 }
 
-/** Returns the scale of a figure's rows: 0 to 1 if all values are within. */
 const scaleOf = (rows: readonly ChartRow[], index: number): Scale => {
   const values = rows
     .filter(({ figure }) => figure === rows[index]?.figure)

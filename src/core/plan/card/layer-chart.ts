@@ -139,7 +139,6 @@ const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => 
 
 const roles: readonly Role[] = ['attention', 'feedForward', 'blockNorm'];
 
-/** Returns a module's kind: `self_attn`, `mlp` or `norms`. */
 const partOf = ({ name, role }: Module): string =>
   role === 'blockNorm' ? 'norms' : (name.split('.')[0] ?? name);
 

@@ -19,7 +19,6 @@ export const figuresOf = (
   return operationOf(expression).figures?.(mapOperands(expression, named), shape) ?? [];
 };
 
-/** Returns a weighted sum's weights by input; undefined for other formulas. */
 const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | undefined => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return new Map([[adapted.input, 1]]);

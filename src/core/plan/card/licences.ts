@@ -7,7 +7,6 @@ import { frontMatterOf } from '../../texts/markdown.js';
 import { YamlRefused, yamlValue } from '../../texts/yaml.js';
 import { tableRow } from './markdown.js';
 
-/** A licence as in a card's front matter; `other` has a name and a link. */
 interface Licence {
   readonly license: string;
   readonly license_name?: string;

@@ -102,7 +102,6 @@ const kindOf = (tensor: string, layer: number | null): string => {
   return kinds[roleInside(undefined, module)] ?? module;
 };
 
-/** Returns kinds by expression; undefined for a single expression, or if two share a kind. */
 const kindsOf = (
   from: readonly string[],
   found: ReadonlyMap<string, ReadonlySet<string>>,
@@ -113,13 +112,11 @@ const kindsOf = (
   return new Set(all).size === all.length ? named : undefined;
 };
 
-/** Returns `embed_tokens` for `model.embed_tokens.weight`. */
 const lastName = (tensor: string): string => {
   const parts = tensor.replace(/(\.lora_(embedding_)?[AB])?(\.(weight|bias))?$/, '').split('.');
   return itemAt(parts, parts.length - 1);
 };
 
-/** Maps each output layer to its layer in the slice's first model. */
 const sourceLayersOf = ({ slices }: MergePlan['recipe']): number[] =>
   (Array.isArray(slices) ? slices : []).flatMap((slice: unknown) => {
     const sources = isObject(slice) ? slice['sources'] : undefined;

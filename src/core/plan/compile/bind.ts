@@ -83,7 +83,6 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /** Checks that operands have the output's dtype or are floating-point. */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
     for (const { model, tensor = wanted.name } of over) {
       const { dtype: found } = referenceOf({ model, tensor });
@@ -136,7 +135,6 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
   };
 };
 
-/** Returns the source of a copy, or of a single term with weight 1. */
 const soleCopy = (expression: Expression): ModelTensor | undefined => {
   if (expression.kind === 'copy') return expression.source;
   if (expression.kind !== 'linear') return undefined;

@@ -47,7 +47,6 @@ export const compose = async (
   return experts === undefined ? whole : inExpertLayout(whole, inputs, experts);
 };
 
-/** Composes dequantised values, before the output is quantised again. */
 const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -118,7 +117,6 @@ const composeValues = async (
   };
 };
 
-/** Renames statistics to the first model's tensor names. */
 const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedModel): Statistics => ({
   ...others,
   taskVectors: taskVectors.map((vector) => {

@@ -166,7 +166,6 @@ export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize 
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 
-/** Returns layout options that differ from the defaults. */
 const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, unknown> => ({
   ...(layout === 'layer' ? {} : { layout }),
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
@@ -250,7 +249,6 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
   return [{ name: cardName, copyOf: file }];
 };
 
-/** Warns of files beside the first model that the output lacks. */
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
   // Files beside a single weight file may be unrelated; those beside an adapter come from training.
@@ -271,7 +269,6 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   ];
 };
 
-/** Removes a shard's number: `pytorch_model-*-of-00030.bin`. */
 const withoutNumber = (file: string): string => file.replace(/-\d{5}(?=-of-\d{5}\.)/, '-*');
 
 const mostShown = 8;

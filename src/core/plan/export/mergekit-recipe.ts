@@ -17,7 +17,6 @@ export interface MergekitRecipe {
   readonly notes: readonly string[];
 }
 
-/** Methods that average whole tensors, like mergekit's `linear`. */
 const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
 
 /** Methods with random numbers, which differ in mergekit. */

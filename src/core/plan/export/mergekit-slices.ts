@@ -12,7 +12,6 @@ type Json = Readonly<Record<string, unknown>>;
 
 type Weights = readonly number[];
 
-/** Layers with equal averages. */
 interface Run {
   readonly first: number;
   end: number;
@@ -67,14 +66,12 @@ const soup = ({ models, weights }: Json): Json => {
   };
 };
 
-/** Returns a model's weight: a number, or filters if tensors differ. */
 const weightOf = (index: number, weights: Weights, others: Run['others']): unknown => {
   const value = itemAt(weights, index);
   if (others.size === 0) return value;
   return [...[...others].map(([filter, of]) => ({ filter, value: itemAt(of, index) })), { value }];
 };
 
-/** Returns models, first the donor of configuration and tokenizer. */
 const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
   const used = shards.flatMap(({ tensors }) =>
     tensors.flatMap(({ name, expression }) => termsOf(name, expression).map(({ input }) => input)),

@@ -59,7 +59,6 @@ const schema = z.strictObject({
     .max(2),
 });
 
-/** Checks that a piece lies within its source, and that both are small. */
 const checkPiece = ({ form, rows, columns, stride, source }: Piece, refuse: Refuse): void => {
   const stored = elementsIn(source);
   const [down, across] = form === 'transposed' ? [columns, rows] : [rows, columns];
@@ -206,7 +205,6 @@ const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
   return { rows, columns, rank, numbers: sharedNumbers(numbers) };
 };
 
-/** Returns all elements of a matrix, including the zeros of a diagonal or an identity. */
 const wholeOf = ({ rows, columns, isDiagonal, each, numbers }: Dense): Float64Array => {
   if (!isDiagonal && each === 1) return numbers;
   const whole = new Float64Array(rows * columns);

@@ -93,7 +93,6 @@ const schema = z.strictObject({
 
 const scaleDtypes: readonly Dtype[] = ['F32', 'BF16', 'F16', 'F8_E4M3', 'F8_E8M0', 'U8'];
 
-/** True if scales are stored as exponents of 2. */
 const areExponents = ({ dtype }: StoredTensor): boolean => dtype === 'F8_E8M0' || dtype === 'U8';
 
 const whyNoCodes = ({

@@ -15,7 +15,6 @@ export interface PlannedReduction {
   readonly name: string;
   readonly shape: readonly [number, number];
   readonly rows: Rows;
-  /** The base; null if no difference needs it. */
   readonly base: Operand | null;
   readonly experts: readonly PlannedDifference[];
 }

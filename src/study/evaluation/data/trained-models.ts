@@ -2,7 +2,6 @@ import * as z from 'zod';
 
 const short = z.string().max(1000);
 
-/** A data set as recorded by `train init`. */
 const askedData = z.object({
   name: short,
   hub: short.exactOptional(),

@@ -222,7 +222,6 @@ const figuresIn = (figures: Json): Record<string, number | null> =>
       .map(([key, value]) => [key, typeof value === 'number' && Number.isFinite(value) ? value : null]),
   );
 
-/** Parses `name=value,name=value` of the harness's command line. */
 const pairsIn = (text: string): Json =>
   Object.fromEntries(
     text
@@ -238,7 +237,6 @@ const argumentsIn = ({ model_args: given }: HarnessConfig): Json => {
 const generationIn = ({ gen_kwargs: given }: HarnessConfig): Json =>
   isObject(given) ? given : pairsIn(given ?? '');
 
-/** Returns the first present of the harness's names for the token limit. */
 const maxTokensIn = (config: HarnessConfig): number | null => {
   const pairs = generationIn(config);
   for (const key of ['max_gen_toks', 'max_new_tokens', 'max_tokens', 'max_completion_tokens'])

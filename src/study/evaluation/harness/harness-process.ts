@@ -33,7 +33,6 @@ const greetingSchema = z.object({
 /** The command line of 0.4.10 and later; older harnesses are unsupported. */
 const commandLineOfRuns = 'lm_eval run --config';
 
-/** Why one harness process cannot serve several models. */
 interface NotKept {
   readonly reason: string;
   readonly isTooOld?: boolean;

@@ -136,7 +136,6 @@ const scoreOf = (value: unknown): ProblemScore | undefined => {
     : undefined;
 };
 
-/** Returns a question from the fields that tasks commonly use. */
 const questionIn = (doc: Json): string => {
   for (const key of ['question', 'query', 'text', 'sentence', 'prompt']) {
     const value = doc[key];

@@ -333,7 +333,6 @@ const tooOld = 'it is older than lm_eval 0.4.10, and has no `lm_eval run`';
 /** True for the message of a harness that is too old for subcommands. */
 const isTooOld = (printed: string): boolean => /unrecognized arguments: (run|ls)\b/.test(printed);
 
-/** Returns the hub's error about a data set, if the log has one. */
 const noDataSet = (printed: string): { readonly dataSet: string; readonly reason: string } | undefined => {
   const [, name, cause] = /Couldn't reach '([^'\n]{1,200})' on the Hub \((\w{1,80})\)/.exec(printed) ?? [];
   if (name === undefined) return undefined;

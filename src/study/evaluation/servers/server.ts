@@ -71,7 +71,6 @@ const withWords = (
 export const serverCommand = (command: string, words: ServerWords): string =>
   withWords(command, words, (key) => shellWord(String(words[key])));
 
-/** Milliseconds between polls. */
 const askEveryMs = 250;
 
 /**

@@ -202,7 +202,6 @@ export class WeightSwapServer implements AsyncDisposable {
     return new ServerClient(url, { timeoutSeconds, signal, needs: exchangeNeeds(this.#kind) });
   }
 
-  /** Returns the form of a running server's first checkpoint. */
   async #formAt(url: string, model: ModelToHold): Promise<string> {
     const { root } = await this.#kind.model(this.#asked(url, model));
     const isHere = await stat(root).then(

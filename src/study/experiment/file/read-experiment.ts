@@ -319,7 +319,6 @@ const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> =>
   return merges;
 };
 
-/** Makes paths absolute; keeps `task`, `language` and `base`. */
 const eachModel = async (tree: Tree, directory: string): Promise<Tree> => {
   if (tree.kind === 'list')
     return list(tree.mark, await Promise.all(tree.items.map((item) => eachModel(item, directory))));

@@ -3,7 +3,6 @@ import type { BatchPlan } from '../../batch/planning/batch-plan.js';
 import { scratchPlace } from '../../store/claims/scratch.js';
 import { type PlacedMerges, placeMerges } from './plan-in-place.js';
 
-/** Cost of scoring unwritten merges. */
 export interface CostInPlace {
   readonly merges: number;
   /** Bytes of computed tensors, plus whole merges without a donor (a model to start from). */

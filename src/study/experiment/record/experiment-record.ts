@@ -155,7 +155,6 @@ const optionsSchema: z.ZodType<RecordedOptions> = z.object({
   analysis: z.string().exactOptional(),
 });
 
-/** The keys of `evaluate` that select scores. */
 const scoredSchema = z.looseObject({
   tasks: z.record(z.string(), z.union([z.string(), z.array(z.string())])).exactOptional(),
   benchmarks: z

@@ -88,7 +88,6 @@ export const modelsCommands = async (
   return await evaluationCommands(directory, scoring);
 };
 
-/** Turns models into an experiment without merges, and scoring settings. */
 const described = async (
   models: readonly string[],
   {

@@ -42,7 +42,6 @@ export interface PlannedTask {
 /** The duration of scoring, estimated from results in a directory. */
 export interface ScoringTime {
   readonly tasks: readonly PlannedTask[];
-  /** Models scored at once. */
   readonly jobs: number;
   /** Seconds with `jobs` models at once; null if a task was not measured. */
   readonly seconds: number | null;
@@ -50,7 +49,6 @@ export interface ScoringTime {
   readonly measured: number;
 }
 
-/** A model in scoring order. */
 export interface OrderedModel {
   readonly name: string;
   /** Index, from 0, of the job that scores the model if all models take equally long. */
@@ -159,7 +157,6 @@ export const planEvaluation = async (
   const failed: EvaluationPlan['failed'][number][] = [];
   const models: EvaluationPlan['models'][number][] = [];
   const there: WeighedModel[] = [];
-  /** Lists models to score, equal weights once. */
   const scored: Pick<ModelToScore, 'tasks'>[] = [];
   const counted = new OncePerWeights(options.force ?? false);
   let [kept, have] = [0, 0];

@@ -63,7 +63,6 @@ const runsName = '.runs';
 const rowsOf = (tasks: readonly string[], settings: EvaluationSettings): Map<string, Rows | null> =>
   new Map(tasks.map((task) => [task, settings.rowsOf(task)]));
 
-/** Identifies the answers of a run by questions and weights. */
 const keyOf = (
   { tasks, fewshot, sample }: RunSettings,
   weights: string,

@@ -103,7 +103,6 @@ const moduleFinding = (name: string, modules: Shares['modules']): ModuleFinding[
   return [{ name, how, attention, feedForward }];
 };
 
-/** Compares modules as the paper's Fig. 2 does. */
 const moduleSentence = (findings: readonly ModuleFinding[]): string => {
   const { how } = itemAt(findings, 0);
   const mavs = (kind: keyof NonNullable<Shares['modules']>) =>

@@ -31,7 +31,6 @@ export const stopsOf = (
   return ascending([...even, ...analysed]);
 };
 
-/** Returns the number of stops below a MAV; 0 for NaN. Stops ascend. */
 const stopsBelow = (stops: Float64Array, mav: number): number => {
   let [from, to] = [0, stops.length];
   while (from < to) {

@@ -182,7 +182,6 @@ const describeOthers = (tensors: readonly TensorComparison[]): string => {
   ].join('\n');
 };
 
-/** Describes the first differing elements, if only few tensors differ. */
 const describeFirsts = (tensors: readonly TensorComparison[]): string => {
   const differing = tensors.filter(({ difference }) => difference !== null);
   if (differing.length > 3) return '';

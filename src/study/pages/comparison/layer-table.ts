@@ -11,7 +11,6 @@ export type LayerCell = number | 'other' | undefined;
 export interface LayerTable {
   /** Short headings: a matrix's name in the model; one heading for all vectors. */
   readonly columns: readonly string[];
-  /** Cells by layer, then column. */
   readonly cells: readonly (readonly LayerCell[])[];
 }
 

@@ -94,7 +94,6 @@ const contents = (data: ReportData): { id: string; label: string; shown: boolean
   { id: 'provenance', label: 'Provenance', shown: true },
 ];
 
-/** The sentence if no merge is compared with single models. */
 const nothingToSay = (data: ReportData, merges: number): string => {
   if (!hasScores(data))
     return merges === 0

@@ -163,7 +163,6 @@ const gridPicture = (grid: PageGrid, task: PageTask | undefined): Made[] => {
   ];
 };
 
-/** Most swaps in a picture of layers. */
 const mostStacks = 8;
 
 /** Draws the swaps of the first pair: all if few, else the default and those that swap least and most. */

@@ -21,7 +21,6 @@ const wordsOf = ({ shares }: SwapOrigin, names: Names): string => {
     : named.map(({ name, weight }) => `${decimals(weight)} ${name}`).join(' + ');
 };
 
-/** Describes origins in words; several ones are listed with their modules. */
 const labelOf = (origins: readonly SwapOrigin[], names: Names): string => {
   const alike = groupBy(origins, (origin) => wordsOf(origin, names));
   if (alike.size === 1) return [...alike.keys()].join();

@@ -8,7 +8,6 @@ import type { Scale } from '../../scores/reading/metrics.js';
 import type { Cell, ScoreTable, TableRow } from '../../scores/reading/score-table.js';
 import type { ScoredModel } from '../../scores/reading/scored-experiment.js';
 
-/** Table 5 shows shares with three digits. */
 const shown = (scale: Scale): Scale =>
   scale.unit === 'percent' ? { unit: 'percent', factor: 1, digits: 3 } : scale;
 

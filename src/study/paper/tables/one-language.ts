@@ -46,7 +46,6 @@ export const oneLanguage = (board: Board): ScoreTable[] =>
 
 const shownInTable1 = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
 
-/** Configurations that Table 2 does not show. */
 const notShown = ['soup-default', 'ties-default', 'soup-of-each', 'multilingual'];
 
 const tableOf = (board: Board, benchmark: string, language: string): ScoreTable => {

@@ -64,7 +64,6 @@ const kindOf = (model: ScoredModel): CurveKind | undefined => {
   return task === null ? 'language' : undefined;
 };
 
-/** Returns the α of a merge base + α·Σ τ; undefined for other merges. */
 const alphaOf = ({ role, method, configuration }: ScoredModel): number | undefined => {
   if (role !== 'merge' || method !== 'task_arithmetic') return undefined;
   const { lambda = 1, normalize = false, weights = [1], weight = 1 } = configuration;

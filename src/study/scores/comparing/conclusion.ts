@@ -213,5 +213,4 @@ export const whyNoBest = ({ metric, n, scores }: RankedFacts): string | undefine
   return scores.length > 1 && areEqual(scores) ? `all are equal (${problems(n)})` : undefined;
 };
 
-/** True if the numbers differ only by rounding errors. */
 const areEqual = (values: readonly number[]): boolean => Math.max(...values) - Math.min(...values) < 1e-12;

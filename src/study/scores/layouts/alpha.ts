@@ -73,7 +73,6 @@ const meanAt = (board: Board, subject: Subject, curves: readonly Curve[], value:
   return summary === undefined ? null : meanCell(summary, summary.estimate, subject.scale);
 };
 
-/** Returns each curve's model at an α; undefined if one is missing. */
 const modelsAt = (curves: readonly Curve[], value: number): readonly ScoredModel[] | undefined => {
   const models = curves.flatMap(({ at }) => at.get(value) ?? []);
   return models.length < curves.length ? undefined : models;
@@ -139,7 +138,6 @@ const weighted = (
   return known.length < terms.length ? undefined : known;
 };
 
-/** Returns the models at α, and imaginary models with the expected scores. */
 const sidesOf = (
   curves: readonly Curve[],
   value: number,

@@ -48,7 +48,6 @@ const contrastOf = (board: Board, variant: string): Contrast => ({
   },
 });
 
-/** Says how many rows of each language are equivalent. */
 const countNotes = ({ rows, columns }: ScoreTable): string[] => {
   const at = columns.findIndex(({ id }) => id === 'equivalence');
   const places = new Set(rows.map(({ id }) => id.slice(0, id.indexOf('/'))));
@@ -120,7 +119,6 @@ const surpassedIn = (board: Board, subject: Subject, isHigherBetter: boolean): T
     });
 };
 
-/** Returns the configuration's differences from a group by problem; positive is better. */
 const differencesOf = (
   group: Group,
   { models }: Configuration,

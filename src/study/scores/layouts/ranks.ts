@@ -82,7 +82,6 @@ const rowsOf = (
   });
 };
 
-/** Returns each group's differences from the first by problem; undefined without results by problem. */
 const differencesIn = ({ subject, groups }: Place, ids: readonly string[]): Float64Array[] | undefined => {
   const rows = ids.map((id) => rowOf(groups.find((group) => group.id === id)?.models ?? [], subject.task));
   const [first] = rows;

@@ -47,7 +47,6 @@ export const samples = (board: Board): ScoreTable[] => [
   },
 ];
 
-/** Returns distinct tasks; languages may share one. */
 const tasksOf = ({ subjects }: Board): Subject[] => [
   ...new Map(subjects.map((subject) => [subject.task, subject])).values(),
 ];
@@ -89,7 +88,6 @@ interface Variances {
   readonly k: number;
 }
 
-/** Returns the variances of a problem's score; undefined without scores by problem. */
 const varianceOf = (result: EvaluationResult, metric: string): Variances | undefined => {
   const { drawn } = result;
   const { sums, arePlain } = columnOf(result, metric) ?? { sums: [], arePlain: false };
@@ -102,7 +100,6 @@ const varianceOf = (result: EvaluationResult, metric: string): Variances | undef
 
 const varianceIn = (values: ArrayLike<number>): number => values.length * spreadOf(values).variance;
 
-/** Numbers of answers in the plan, up to twice the present number. */
 const planned = [1, 2, 4, 8, 16, 32];
 
 /** The normal quantile of 97.5 %. */

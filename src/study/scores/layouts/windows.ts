@@ -6,7 +6,6 @@ import type { ScoredModel } from '../reading/scored-experiment.js';
 import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
-/** An average of a run's checkpoints up to a step. */
 interface Window {
   readonly model: ScoredModel;
   readonly run: string;
@@ -92,7 +91,6 @@ const tablesIn = (board: Board, subject: Subject, found: readonly Window[]): Sco
   return [scores, compared];
 };
 
-/** Returns only windows whose last checkpoint also has scores. */
 const withCheckpoints = (
   windowsOfOne: readonly Window[],
   checkpointOf: (window: Window) => ScoredModel | undefined,

@@ -21,7 +21,6 @@ const aliases: Readonly<Record<string, string>> = {
   'multilingual soup x math soup': 'multilingual',
 };
 
-/** Groups with the same models in every language. */
 const shared = ['base', 'task'];
 
 interface Figure {

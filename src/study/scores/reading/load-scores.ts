@@ -112,7 +112,6 @@ const versionWarnings = (models: readonly ScoredModel[], directory: string): str
   });
 };
 
-/** Number of results read at once. */
 const atOnce = 16;
 
 /** Reads each result file once; merges with equal weights share it. */
@@ -148,7 +147,6 @@ class Results {
     return undefined;
   }
 
-  /** Returns a warning if results are unreadable or on different problems. */
   async #joinBy<Result>(
     files: readonly string[],
     read: (found: FoundResult) => Promise<Result>,
@@ -165,7 +163,6 @@ class Results {
     return join(results) ?? `${files.join(', ')}: they are not of the same problems`;
   }
 
-  /** Returns a warning if a result is unreadable. */
   async #load<Result>(file: string, read: (found: FoundResult) => Promise<Result>): Promise<Result | string> {
     try {
       const found = await this.#files.read(file.slice(file.lastIndexOf('/') + 1));

@@ -224,7 +224,6 @@ const deviation = (values: readonly number[]): number => {
   return Math.sqrt(mean(values.map((value) => (value - center) ** 2)));
 };
 
-/** Standardises values; equal ones become 0. */
 const standardised = (values: readonly number[]): number[] => {
   const [center, spread] = [mean(values), deviation(values)];
   return values.map((value) => (spread === 0 ? 0 : (value - center) / spread));

@@ -9,7 +9,6 @@ import { distanceOf, type SearchSpace } from './space.js';
  */
 const spreads = [0.0125, 0.03, 0.06, 0.12] as const;
 
-/** Candidate correlations of neighbours' scores. */
 const correlations = [0.2, 0.5, 0.8] as const;
 
 export type Estimator = (outcomes: Outcomes) => number[];
@@ -68,7 +67,6 @@ const lowerOf = (matrix: Matrix): Matrix => new CholeskyDecomposition(matrix).lo
 /** Removes rounding errors from symmetric products. */
 const symmetric = (matrix: Matrix): Matrix => Matrix.add(matrix, matrix.transpose()).div(2);
 
-/** Rows, and configurations with outcomes on all of them. */
 interface CovarianceBlock {
   readonly points: readonly number[];
   readonly from: number;

@@ -33,7 +33,6 @@ export interface DataMix {
 
 const kinds = ['math', 'language'] as const;
 
-/** A file in `--data`, with the data set or kind that it replaces. */
 interface GivenFile {
   readonly name?: string;
   readonly path: string;

@@ -9,7 +9,6 @@ export type RowFormat =
 
 export interface DataSet {
   readonly name: string;
-  /** The paper's name. */
   readonly title: string;
   /** Hugging Face hub id as printed in the paper; absent for the unnamed data set. */
   readonly hub?: string;

@@ -258,7 +258,6 @@ export class BlockMeasurer implements Measurer {
     return itemAt(await this.#sums(program, values, measuresOf), 0);
   }
 
-  /** Returns one measure's number for each value. */
   async #numbersOf(
     program: Program,
     values: readonly Value[],
@@ -314,7 +313,6 @@ export class BlockMeasurer implements Measurer {
   }
 }
 
-/** Returns equally spaced pieces of the tensor. */
 const sampleOf = (program: Program): ElementRange[] => {
   const most = Math.min(pieceElements, (program.elements * sampled) / samplePieces);
   const pieces = blocksOf(program, most);

@@ -76,7 +76,6 @@ const lowerReduction = async ({ base, experts }: PlannedReduction, to: Lowering)
   return { base: ofBase, experts: lowered };
 };
 
-/** Excludes experts equal to the base. */
 const reducing = async (
   reduction: PlannedReduction,
   pairs: boolean,

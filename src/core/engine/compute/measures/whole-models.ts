@@ -63,7 +63,6 @@ const overTaskVectors = async <T>(
 
 /** TIES as its authors implement it. */
 export interface Trimming {
-  /** Thresholds by expert. */
   readonly thresholds: readonly number[];
   /** Sign of Σ sign(Σ kept changes) over all elements. */
   readonly majoritySign: MajoritySign;

@@ -33,7 +33,6 @@ export interface LargestChanges {
   readonly share: number;
 }
 
-/** Suggested numbers of layers and the reasons. */
 export interface SuggestedLayers {
   readonly bottom: number;
   readonly top: number;
@@ -78,7 +77,6 @@ const largestOf = ({ profile = [] }: ProfiledExpert): LargestChanges => {
   return { layers: formatLayers(layers), share: sum(layers.map((at) => profile[at] ?? 0)) };
 };
 
-/** Returns why the profiles decide nothing; empty if they decide. */
 const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] => {
   const still = [task, language].filter(({ profile }) => profile === undefined);
   if (still.length > 0 || task.profile === undefined || language.profile === undefined)

@@ -28,7 +28,6 @@ export const partitionJson = ({ format, ...partition }: Partition): string =>
 /** @throws PARTITION_UNSUPPORTED */
 type Writer = (partition: Partition, side: Side) => { text: string; warning?: string };
 
-/** Formats with a file per side: extension and writer. */
 const bySide = {
   peft: [
     'peft.json',
@@ -63,7 +62,6 @@ const bySide = {
   ],
 } as const satisfies Record<(typeof formatsBySide)[number], readonly [string, Writer]>;
 
-/** Formats with one file for both sides: name and writer. */
 const ofBoth = {
   json: ['partition.json', partitionJson],
   python: ['freeze.py', pythonModule],

@@ -90,5 +90,4 @@ const rangeOf = (count: number, layers: number): number[] =>
 
 const headOf = (rest = ''): string => rest.split('.')[0] ?? rest;
 
-/** Returns `norm` for `model.norm.weight`. */
 const moduleName = (parameter: string): string => parameter.split('.').at(-2) ?? parameter;

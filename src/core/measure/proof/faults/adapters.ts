@@ -125,7 +125,6 @@ export const adapterPartlyApplied: FaultKind = {
   },
 };
 
-/** Makes a kind of fault for a factor of the change that explains the output. */
 const byFactor = (
   kind: string,
   isThis: (changed: Changed, evidence: Evidence) => boolean,
@@ -258,7 +257,6 @@ export const adapterTransposed: FaultKind = {
 const cosine = (a: Float32Array, b: Float32Array): number =>
   dot(a, b) / Math.max(Math.sqrt(dot(a, a) * dot(b, b)), Number.MIN_VALUE);
 
-/** Makes a kind of fault for changes of low rank that are not this adapter's. */
 const otherAdapter = (
   kind: string,
   isThis: (rank: number, wanted: number) => boolean,

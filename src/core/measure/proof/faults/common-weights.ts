@@ -16,7 +16,6 @@ export interface CommonWeights {
   readonly range: readonly [least: number, most: number] | undefined;
 }
 
-/** Most sources, and most elements, for finding weights. */
 const [mostSources, mostElements] = [4, 2 ** 20];
 
 /** Fewer differing elements do not determine weights. */
@@ -84,7 +83,6 @@ const explaining = (samples: readonly Sampled[], sources: readonly Source[]): Co
   return left <= mostLeft * all ? { samples, sources, weights, wanted, range } : undefined;
 };
 
-/** Returns the first samples with at most `mostElements` in total, but at least one. */
 const firstOf = (samples: readonly Sampled[]): readonly Sampled[] => {
   let elements = 0;
   return samples.filter(({ found }, index) => {
@@ -106,7 +104,6 @@ const solved = (
   return solveWeights(vectors, together(of));
 };
 
-/** True if the expected change from the first source is a weighted sum's. */
 const isSum = (sample: Sampled, weights: readonly number[]): boolean => {
   const [first = new Float32Array()] = vectorsOf(sample);
   const change = minus(sample.wanted, first);
@@ -135,7 +132,6 @@ const isFar = (sample: Sampled, made: Float32Array): boolean => {
 /** Makes a weighted sum as programs do, without the final rounding. */
 type Arithmetic = (sample: Sampled, weights: readonly number[]) => Float32Array;
 
-/** Rounds each product before adding. */
 const ofProducts =
   (weightOf: (weight: number, dtype: Dtype) => number): Arithmetic =>
   (sample, weights) => {

@@ -5,7 +5,6 @@ import { counted, type FaultKind, layersIn, listed } from './kind.js';
 
 // Faults of tensors that equal an input's bit for bit, although the recipe merges them.
 
-/** Returns the source that most samples copy, and these copies. */
 const copiesIn = async (
   evidence: Evidence,
   names: readonly string[],
@@ -22,7 +21,6 @@ const copiesIn = async (
 /** Most correct tensors that are read to find out whether a whole model was returned. */
 const mostRight = 24;
 
-/** True if the output's correct tensors are also this source's. */
 const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<string>): Promise<boolean> => {
   const right = evidence.tensors.filter(({ name, state }) => state === 'equal' && !wrong.has(name));
   const step = Math.max(1, Math.floor(right.length / mostRight));
@@ -35,7 +33,6 @@ const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<st
   return true;
 };
 
-/** Makes a kind of fault for an output that is one whole input. */
 const returned = (kind: string, isThis: (source: Source, evidence: Evidence) => boolean): FaultKind => ({
   kind,
   find: async (evidence, names) => {
@@ -61,7 +58,6 @@ export const baseReturned = returned(
 
 export const inputReturned = returned('input_returned', ({ role }) => role !== 'base');
 
-/** Makes a kind of fault for tensors of certain roles that are one input's. */
 const roleNotMerged = (kind: string, roles: ReadonlySet<string>, what: string): FaultKind => ({
   kind,
   find: async (evidence, names) => {

@@ -8,7 +8,6 @@ import { counted, type FaultKind, figure, isConstant, listed, median } from './k
 
 // Faults that show in a tensor's own numbers.
 
-/** Makes a kind of fault that examines each sample by itself. */
 const bySample = (
   kind: string,
   isThis: (sample: Sampled) => boolean,
@@ -62,7 +61,6 @@ const isDamaged = async (evidence: Evidence, { name }: ProvenTensor): Promise<bo
   return false;
 };
 
-/** Elements read at once. */
 const blockElements = 1024 * 1024;
 
 export const zeros = bySample(
@@ -190,7 +188,6 @@ const levels: readonly (readonly [name: string, levels: number, of: 'magnitude' 
   ['int8', 255, 'range'],
 ];
 
-/** Numbers of elements that may share a scale. */
 const blocks = [32, 64, 128, 256] as const;
 
 /** Steps to try, because the largest number was rounded. */
@@ -317,7 +314,6 @@ export const quantisedBetween: FaultKind = {
   },
 };
 
-/** NF4's levels, as in bitsandbytes. */
 const nf4 = [
   -1, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.09105, 0, 0.0795803, 0.1609302,
   0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1,

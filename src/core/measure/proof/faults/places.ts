@@ -110,9 +110,7 @@ export const modulesExchanged: FaultKind = {
   },
 };
 
-/** Elements read at once. */
 const mostRead = 1024 * 1024;
-/** Most tensors whose rows are compared, and most rows of each. */
 const mostTensors = 8;
 const mostRows = 400_000;
 

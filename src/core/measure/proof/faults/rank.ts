@@ -1,7 +1,6 @@
 import type { Sampled } from '../evidence.js';
 import { unitAt } from '../precision.js';
 
-/** Most rows whose rank is measured. */
 const mostRows = 48;
 
 /** Least ratio of a change's smallest eigenvalue to the noise's largest. */

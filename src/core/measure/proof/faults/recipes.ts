@@ -5,10 +5,8 @@ import { counted, type FaultKind } from './kind.js';
 // Faults found by changing one setting of the recipe: each changed recipe is planned, and its tensors
 // compared with the output's.
 
-/** Returns recipes that mistakes would give, with words for the mistakes. */
 type Variants = (recipe: CompleteRecipe) => readonly (readonly [words: string, recipe: CompleteRecipe])[];
 
-/** Number of tensors compared first, to exclude most recipes. */
 const few = 4;
 
 const byRecipe = (kind: string, variants: Variants): FaultKind => ({
@@ -51,7 +49,6 @@ const fittingIn = async (evidence: Evidence, names: readonly string[], other: Te
   return fitting;
 };
 
-/** Removes keys at the top and everywhere below `models`. */
 const without = (recipe: CompleteRecipe, keys: readonly string[]): CompleteRecipe => ({
   ...Object.fromEntries(Object.entries(recipe).filter(([key]) => !keys.includes(key))),
   ...(Array.isArray(recipe['models'])
@@ -146,7 +143,6 @@ export const boundaryShifted = byRecipe('boundary_shifted', (recipe) => {
   );
 });
 
-/** Methods with the same models and base. */
 const ofVectors = [
   'task_arithmetic',
   'ties',

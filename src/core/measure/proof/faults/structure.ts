@@ -22,7 +22,6 @@ export const adapterLeft: FaultKind = {
   },
 };
 
-/** Makes a kind of fault that names layers that one side lacks. */
 const wholeLayers = (
   state: 'missing' | 'additional',
   kind: string,

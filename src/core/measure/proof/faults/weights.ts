@@ -7,7 +7,6 @@ import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
 
 // Wrong weights of sums, found by least squares.
 
-/** A tensor that is a weighted sum of the inputs. */
 interface Solved {
   readonly sample: Sampled;
   readonly sources: readonly Source[];
@@ -62,7 +61,6 @@ const near = (a: number, b: number, tolerance = nearWeights): boolean =>
 const allNear = (a: readonly number[], b: readonly number[], tolerance = nearWeights): boolean =>
   a.length === b.length && a.every((value, at) => near(value, b[at] ?? 0, tolerance));
 
-/** Formats weights: `0.7 math-1 + 0.3 swh-1`. */
 const worded = (sources: readonly Source[], weights: readonly number[]): string =>
   sources.map(({ name }, index) => `${Number((weights[index] ?? 0).toFixed(3))} ${name}`).join(' + ');
 

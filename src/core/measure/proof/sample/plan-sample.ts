@@ -72,7 +72,6 @@ const sampleOf = async (comparison: PlannedComparison, draw: Draw) => {
   return { tensor, facts: { tiles: tiles.length, drawn: drawn.length, elements, drawnElements } };
 };
 
-/** Counts bytes, once even if several tensors read them. */
 const distinctBytes = (sources: readonly StoredTensor[]): number =>
   [...groupBy(sources, ({ input, file }) => `${input} ${file}`).values()].reduce(
     (sum, ranges) => sum + bytesOfExtents(joinExtents(ranges)),

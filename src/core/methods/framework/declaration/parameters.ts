@@ -11,7 +11,6 @@ import { isUncheckedRecipe } from './unchecked-recipe.js';
 const isModel = (value: unknown): value is ModelInput =>
   typeof value === 'string' ? value !== '' : isUncheckedRecipe(value);
 
-/** Converts `{ model, name }` to NAME=MODEL. */
 const named = (value: ModelInput): unknown => {
   const given: unknown = value;
   if (typeof given !== 'object' || given === null || !('model' in given) || 'method' in given) return given;

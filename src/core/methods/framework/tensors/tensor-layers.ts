@@ -138,7 +138,6 @@ export const stacked = (
   };
 };
 
-/** Returns the prefix of layer names: `model.layers.`. */
 const stackOf = ({ places }: CompileContext['models'][number]): string | undefined => {
   for (const [name, { layer, module }] of places)
     if (layer !== undefined) return name.slice(0, name.length - module.length - String(layer).length - 1);

@@ -7,7 +7,6 @@ import type { Program, Value } from './program.js';
 import { type Count, type OrderStatistic, sampleMagnitudes, selectMagnitudes } from './select-magnitudes.js';
 
 export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: true };
-/** A bound below all elements. */
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
 /**

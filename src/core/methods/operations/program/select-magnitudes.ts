@@ -86,7 +86,6 @@ export const selectMagnitudes = async (
   }
 };
 
-/** Returns the number of bins; a small tensor needs few. */
 const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 

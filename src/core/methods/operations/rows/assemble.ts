@@ -15,7 +15,6 @@ export interface Assemble<T> {
 
 export const rowWidth = (shape: Shape): number => elementsOf(shape.slice(1));
 
-/** [first row, part, rows] in ascending order. */
 const runsOf = ({ parts }: Assemble<unknown>): (readonly [to: number, part: number, count: number])[] =>
   parts
     .flatMap(({ rows }, part) => rows.map(([first, count]) => [first, part, count] as const))

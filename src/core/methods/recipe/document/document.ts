@@ -84,9 +84,7 @@ const documentsOf = (source: RecipeText): readonly YamlDocument[] => {
   }
 };
 
-/** Replaces aliases by their anchors' values. */
 class Reader {
-  /** Anchored values, and how many values each contains. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: RecipeText;
   readonly #what: DocumentKind;

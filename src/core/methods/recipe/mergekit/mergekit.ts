@@ -140,7 +140,6 @@ class MergekitReader {
     warnOfUnknown(of, place, known, this.#scope.warn, names);
   }
 
-  /** Returns the module; several are allowed if equal. */
   #onlyModule({ value }: MappingEntry): Mapping {
     const { entries } = expectMapping(value, 'modules', 'one module');
     const [first, ...others] = entries;
@@ -249,7 +248,6 @@ const isEmpty = (tree: Tree): boolean => {
   return tree.kind === 'list' ? tree.items.length === 0 : tree.entries.size === 0;
 };
 
-/** Returns which of several exclusive keys is given. */
 const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly Key[]): Key => {
   const [part, second] = keys.filter((key) => entries.has(key));
   if (part === undefined)

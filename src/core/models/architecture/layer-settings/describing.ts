@@ -61,7 +61,6 @@ const noCount = (found: readonly FoundSection[], stack: string, layers: number):
     : new Unsaid(key, `is ${JSON.stringify(countOf(wrong.section, key))}, and ${stack} has ${layers} layers`);
 };
 
-/** Returns the keys by which a section gives this number of layers, if any. */
 const countsThatSay = (
   { section, counts, settings }: FoundSection & { readonly settings: LayerSettings | undefined },
   layers: number,

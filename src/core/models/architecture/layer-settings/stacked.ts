@@ -88,7 +88,6 @@ const inModel = <T>(model: number, call: () => T): T => {
   }
 };
 
-/** Returns a model's section that corresponds to the first model's, after checks. */
 const sourceOf = (
   { config, stack, layers }: ModelOfLayers,
   path: readonly string[],

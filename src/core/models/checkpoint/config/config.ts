@@ -14,7 +14,6 @@ const structural =
 const incidental =
   /^(_.*|transformers_version|(torch_)?dtype|use_cache|tie_word_embeddings|rope_.*|partial_rotary_factor|rotary_pct|\w+_config|initializer_range)$/;
 
-/** Makes values comparable whatever the order of keys. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, inner: unknown) =>
     isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,

@@ -6,7 +6,6 @@ type Json = Readonly<Record<string, unknown>>;
 const ofIds = /(^|_)token_(ids?|index)$|^(begin_)?suppress_tokens$|^bad_words_ids$/;
 
 export interface TokenMove {
-  /** Rows before the change. */
   readonly from: number;
   /** Rows after the change. */
   readonly to: number;

@@ -2,7 +2,6 @@ import { readFile, statfs } from 'node:fs/promises';
 import { freemem } from 'node:os';
 import { LayerloomError } from '../../../base/errors/errors.js';
 
-/** Linux's `statfs` type of tmpfs. */
 const tmpfs = 0x01021994;
 
 /**

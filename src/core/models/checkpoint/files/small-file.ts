@@ -132,7 +132,6 @@ const contentAddressed = [
 /** Names that other programs also use, some for secrets: `~/.docker/config.json`. */
 const isCommonName = (name: string): boolean => /^(config|params)\.json$|\.py$/.test(name);
 
-/** Files found only in folders of models. */
 const isOfModels = (name: string): boolean =>
   /\.(safetensors|bin|pth?|gguf)$|^(tokenizer|adapter|generation|preprocessor)_?\w*\.(json|model)$/.test(
     name,
@@ -151,7 +150,6 @@ const mayBeLinked = async (path: string, target: string): Promise<boolean> => {
   return !isCommonName(basename(path)) || (await readdir(folder)).some(isOfModels);
 };
 
-/** Calls `use` with a regular file and its size; always closes it. */
 const withRegularFile = async <T>(
   path: string,
   file: FileHandle,

@@ -8,7 +8,6 @@ import { readHeaderOf } from '../containers/read-header.js';
 import { withFewFiles } from '../files/few-at-once.js';
 import { readBlock } from '../files/read-block.js';
 
-/** Number and size of evenly spaced blocks sampled from a file. */
 const samples = 64;
 const sampleBytes = 4096;
 
@@ -122,7 +121,6 @@ export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Pr
     }),
   );
 
-/** Reads a file; checks before and after that it is unchanged. */
 const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Promise<T>): Promise<T> =>
   withFewFiles(() =>
     reading(file.path, async () => {

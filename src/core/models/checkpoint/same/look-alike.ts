@@ -55,7 +55,6 @@ const haveSameShapes = (a: CheckpointIndex, b: CheckpointIndex): boolean =>
 
 const bytesOf = ({ begin, end }: TensorReference): number => end - begin;
 
-/** Compares the middles of evenly spaced tensors, in order of names. */
 const tensorsLookAlike = async (a: CheckpointIndex, b: CheckpointIndex): Promise<boolean> => {
   if ([...a.files, ...b.files].some(({ content }) => content !== undefined)) return false;
   const names = [...a.tensors.keys()].sort();

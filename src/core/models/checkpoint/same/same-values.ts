@@ -46,7 +46,6 @@ export const sameValues = async (
   return await found;
 };
 
-/** Compares tensors in pieces; `unknown` if they are cut differently. */
 const samePieces = async (
   checkpoint: Pick<CheckpointIndex, 'files'>,
   { pieces: ofA = [], dtype: dtypeA }: TensorReference,

@@ -13,7 +13,6 @@ import {
   tensorBeside,
 } from '../scheme.js';
 
-/** The key `weights` in an entry of `config_groups`. */
 interface WeightSettings {
   readonly bits: unknown;
   readonly type: unknown;
@@ -172,7 +171,6 @@ const withZerosAndGroups = (
   };
 };
 
-/** Returns zero points, packed like codes along columns, or stored as bytes. */
 const zerosOf = (
   codes: CodeKind,
   { dtype }: TensorReference,

@@ -76,7 +76,6 @@ const parseModel = (model: string): HubModel => {
   return asked;
 };
 
-/** Fills a commit's folder, writing its record last. */
 const bringFolder = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -95,14 +94,12 @@ const bringFolder = async (
   await writeRangeModel(folder, record);
 };
 
-/** Links to a file's blob in the hub's cache; without a blob, to the file. */
 const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Promise<void> => {
   const blob = blobPath(at, file);
   const target = (await exists(blob)) ? blob : pointerPath(at, file.name);
   await placeLink(join(folder, ...file.name.split('/')), target);
 };
 
-/** Links to a file in the hub's cache, or fetches its header and descriptions. */
 const bringHeader = async (
   hub: HubSession,
   at: HubCacheCommit,

@@ -51,7 +51,6 @@ export const fetchInto = async (
   }
 };
 
-/** Bytes of a weight file's first read; most headers are shorter. */
 const firstBytes = 64 * 1024;
 
 /**

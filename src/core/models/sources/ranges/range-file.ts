@@ -19,7 +19,6 @@ import {
   servedLine,
 } from './folder/record.js';
 
-/** Bytes between two entries in the record. */
 const recordEvery = 4 * 1024 * 1024;
 
 /** Returns an mtime in seconds, derived from the content, which does not change as ranges arrive. */
@@ -39,7 +38,6 @@ export class RangeFile implements AsyncDisposable {
   #written: Extent[] = [];
   #unrecorded = 0;
   #recording: Promise<void> = Promise.resolve();
-  /** True after a failed write was reported. */
   #hasFailed = false;
 
   private constructor(

@@ -75,7 +75,6 @@ const split = (parameter: string): readonly [module: string, last: string] => {
   return [parameter.slice(0, dot), parameter.slice(dot + 1)];
 };
 
-/** Returns B's bias, divided by the scale that PEFT will apply. */
 const biasOf = (
   { reference: { shape }, terms }: AddedBias,
   scale: number,

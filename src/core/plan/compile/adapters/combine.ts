@@ -144,7 +144,6 @@ const sharesOf = (expression: Expression, parameter: string, method: string): re
     .map(({ source: { model }, weight }) => ({ model, weight }));
 };
 
-/** Combines tensors that were saved whole; models without one use the base's. */
 const wholeCombiner = (models: readonly MergedModel[], { dtype, base, places }: CombineOptions) => {
   const ofBase = (parameter: string): WholeTensor | undefined => {
     const [reference, operand] = [base?.checkpoint.tensors.get(parameter), base?.operandOf(parameter)];

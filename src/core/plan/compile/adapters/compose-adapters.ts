@@ -126,7 +126,6 @@ export const composeAdapters = async ({
   };
 };
 
-/** Refuses full models other than the base. */
 const refuseMixed = (opened: readonly OpenedModel[]): void => {
   const full = opened.filter(({ adapter, role }) => adapter === undefined && role !== 'base');
   if (full.length > 0)
@@ -138,7 +137,6 @@ const refuseMixed = (opened: readonly OpenedModel[]): void => {
     });
 };
 
-/** Renames base parameters as in the first adapter. */
 const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] => {
   const first = opened.find(({ adapter }) => adapter !== undefined)?.adapter;
   return opened.map((model) =>

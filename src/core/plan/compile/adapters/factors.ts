@@ -173,7 +173,6 @@ const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | unde
 const copyOf = ({ source }: Factor, dtype: Dtype): PlannedExpression =>
   source.dtype === dtype ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight: 1 }] };
 
-/** Places a matrix in a larger one, from row or column `at`. */
 const placed = (
   along: 'rows' | 'columns',
   { source, columns }: Factor,

@@ -44,7 +44,6 @@ const checkLayers = (
 
 const fits: Cached<Promise<Fit>> = { most: Number.POSITIVE_INFINITY };
 
-/** Cache key of a comparison. */
 const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] => [
   checkpoint.path,
   checkpoint.name,

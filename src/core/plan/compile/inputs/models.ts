@@ -73,7 +73,6 @@ export const openModels = async (
   return tellApart(opened);
 };
 
-/** Returns a dequantised checkpoint with separate experts. */
 const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
 const openWhole = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => ({
@@ -133,7 +132,6 @@ const madeInPython: Readonly<Record<string, string>> = {
 /** True for a file that a merge needs and that is not a model. */
 export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
 
-/** Joins errors of missing models; returns the first other error, if any. */
 const allMissing = (errors: readonly unknown[]): unknown => {
   const [first, ...others] = errors.filter((error) => isMissingModel(error));
   if (first === undefined) return errors[0];

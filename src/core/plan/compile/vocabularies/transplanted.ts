@@ -198,7 +198,6 @@ const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<st
   ];
 };
 
-/** Warns that new rows of some tokens are 0. */
 const rowless = ({ name, rows }: ModelTokens, { lacking }: TransplantedRows, made: NewRows): string[] => {
   const split = new Set(made.kind === 'subword' ? made.means.map(([id]) => id) : []);
   const without = lacking.filter(({ id }) =>

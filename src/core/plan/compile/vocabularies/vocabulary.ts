@@ -117,7 +117,6 @@ export const inOneVocabulary = async (
   };
 };
 
-/** Returns the donor's special token ids for both configuration files. */
 const donatedIds = async (
   { checkpoint }: OpenedModel,
   move: TokenMove,
@@ -175,7 +174,6 @@ const haveTokenizers = async (
   return found.some((files) => files !== undefined);
 };
 
-/** True if nested recipes write equal tokenizer files. */
 const haveOneTokenizer = (models: readonly OpenedModel[]): boolean => {
   const [first, ...others] = models.map(({ tokenizer }) => tokenizer?.files ?? []);
   return (

@@ -42,7 +42,6 @@ export const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): 
   return hash.digest('hex');
 };
 
-/** Returns bytes `first` to `last` (exclusive) of the concatenated ranges. */
 const within = (ranges: readonly Range[], first: number, last: number): Range[] => {
   let at = 0;
   return ranges.flatMap(([begin, end]): Range[] => {

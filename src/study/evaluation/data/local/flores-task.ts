@@ -7,7 +7,6 @@ import { type LocalTask, requiredFile, writeRows } from './local-task.js';
 /** Languages without spaces between words, which also get BLEU over characters. */
 const unspaced: readonly string[] = ['jpn', 'tha', 'zho'];
 
-/** The language's name in prompts: `Swahili`. */
 const nameOf = ({ name }: EvaluationLanguage): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 
 const directions = new Map(

@@ -26,7 +26,6 @@ telugu te tel_Telu|thai th tha_Thai|turkish tr tur_Latn|twi tw twi_Latn|ukrainia
 uzbek uz uzn_Latn|vai vai vai_Vaii|vietnamese vi vie_Latn|wolof wo wol_Latn|xhosa xh xho_Latn|yoruba yo yor_Latn
 zulu zu zul_Latn`;
 
-/** All benchmarks' languages, by name. */
 export const languages: readonly EvaluationLanguage[] = rows
   .trim()
   .split(/[|\n]/)

@@ -79,7 +79,6 @@ const checkShardSize = (size: string | number): void => {
   }
 };
 
-/** Adds the position in the file to an error about a value. */
 const placedIn = <T>(given: Mapping, work: () => T, block?: string): T => {
   try {
     return work();

@@ -17,7 +17,6 @@ type ValueOf<Union, Key> = Union extends unknown ? (Key extends keyof Union ? Un
 
 type Grid<Value> = Value | readonly Value[];
 
-/** Parameters that differ from those of recipes. */
 interface OwnParameters {
   /** Task experts by name, or `soup`. Default: every task expert. */
   task?: Grid<string> | undefined;

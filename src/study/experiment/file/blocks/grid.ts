@@ -12,7 +12,6 @@ import {
 } from '../../../../core/methods/recipe/document/tree.js';
 import { placeOf } from './names.js';
 
-/** A labelled choice of values for one or more parameters. */
 interface Option {
   readonly label: string;
   readonly mark: Mark;

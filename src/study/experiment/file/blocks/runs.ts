@@ -17,7 +17,6 @@ export interface Run {
 
 export type Runs = ReadonlyMap<string, Run>;
 
-/** Returns a checkpoint's name, as in recipes with `NAME=RUN`. */
 const checkpointName = (run: string, step: number): string => `${run}-${step}`;
 
 /**

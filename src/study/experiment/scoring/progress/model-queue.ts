@@ -46,7 +46,6 @@ export class ModelQueue {
   /** Finished models and their states. */
   readonly settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
   readonly #running = new Set<string>();
-  /** Models that another process was scoring when last checked, and when. */
   readonly #busy = new Map<string, number>();
   readonly #there = new Set<string>();
   /** Missing merges, the time of the last check, and whether a batch may still make them. */
@@ -54,7 +53,6 @@ export class ModelQueue {
   readonly #watched: WatchedRecord;
   #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
   #open = new Map<string, ModelToScore>();
-  /** Unscored tasks of open models. */
   #lacking: readonly OpenModel[] = [];
 
   constructor(evaluation: QueuedEvaluation) {

@@ -26,7 +26,6 @@ const schema: z.ZodType<ScoreFailure> = z.object({
   at: z.string(),
 });
 
-/** Parses a failure; undefined for an incomplete or foreign text. */
 const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
 /** Records failed attempts in `evaluations/failures/`, a file each. A result removes it. */

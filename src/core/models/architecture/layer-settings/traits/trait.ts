@@ -71,7 +71,6 @@ export const isSaid = (trait: Trait, values: readonly unknown[], described: Desc
   }
 };
 
-/** Formats values, joining equal neighbours: `dense, sparse (3 layers), dense`. */
 const runs = (values: readonly unknown[], shown = 6): string => {
   const found: { readonly word: string; count: number }[] = [];
   for (const value of values) {

@@ -27,10 +27,8 @@ export interface Gathered {
   readonly tensor: TensorInFile;
 }
 
-/** Most pieces over all tensors. */
 const mostGathered = 1_000_000;
 
-/** Flat parts, concatenated. */
 class Vector {
   readonly #parts: readonly Flat[];
   readonly #starts: number[] = [];

@@ -55,7 +55,6 @@ export const parseMetadata = (bytes: Uint8Array, file: string): readonly PlacedP
   );
 };
 
-/** Attributes of an object of a class. */
 class Fields {
   readonly #items: ReadonlyMap<Value, Value>;
   readonly #file: string;
@@ -147,7 +146,6 @@ const modelIn = (entries: DictValue, paths: Value | undefined, file: string): re
   return model;
 };
 
-/** True for a number of a run, such as its step. */
 const isNumber = ({ tensor: { state } }: Entry): boolean =>
   isDict(state) && (tupleItems(state.items.get('size')) ?? []).length === 0;
 

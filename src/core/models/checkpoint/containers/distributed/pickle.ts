@@ -21,7 +21,6 @@ export const classes = {
 
 const sizeName = 'torch.Size';
 
-/** Known globals whose values are not read. */
 const passed: readonly string[] = [
   `${metadata}.StorageMeta`,
   `${metadata}._MEM_FORMAT_ENCODING`,

@@ -84,7 +84,6 @@ const numberIn = (value: MetadataValue | undefined): number | undefined => {
   return value;
 };
 
-/** Returns the matrices' dtype; bfloat16 if they are quantised in blocks. */
 const dtypeOf = (tensors: readonly GgufTensor[]): string => {
   const types = new Set(tensors.filter(({ shape }) => shape.length > 1).map(({ type }) => type));
   const [only] = types;

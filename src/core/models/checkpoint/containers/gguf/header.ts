@@ -21,7 +21,6 @@ export interface GgufHeader {
 /** Most header bytes, metadata keys and tensors: several times the largest models'. */
 const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
-/** Bytes read first, then doubled until the header fits. */
 const firstBytes = 1 << 20;
 
 const mostDimensions = 4;

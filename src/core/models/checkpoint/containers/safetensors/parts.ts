@@ -28,7 +28,6 @@ export const refuseParts = (metadata: Readonly<Record<string, string>>, file: st
   });
 };
 
-/** True if every tensor begins at 0 in all dimensions. */
 const areWhole = (text: string): boolean => {
   try {
     const places = parseJson(text);

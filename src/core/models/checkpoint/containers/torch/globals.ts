@@ -17,7 +17,6 @@ const storages: Readonly<Record<string, Dtype>> = {
   BoolStorage: 'BOOL',
 };
 
-/** Dtypes of tensors in untyped storages, by torch's names. */
 const dtypes: Readonly<Record<string, Dtype>> = {
   float8_e4m3fn: 'F8_E4M3',
   float8_e5m2: 'F8_E5M2',
@@ -43,7 +42,6 @@ const dtypes: Readonly<Record<string, Dtype>> = {
 export const dtypeOfGlobal = (name: string | undefined): Dtype | undefined =>
   own(dtypes, dtypeName.exec(name ?? '')?.[1]);
 
-/** Builds a subclass of tensors, such as DTensor. */
 const ofSubclass = 'torch._tensor._rebuild_from_type_v2';
 
 const untyped = 'torch.storage.UntypedStorage';

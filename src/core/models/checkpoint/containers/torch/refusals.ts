@@ -16,7 +16,6 @@ export const fileOfOnlyRank = 'model_world_size_1_rank_0.pt';
 export const joinRanks =
   'if you trust them, join them with python -m verl.model_merger merge --backend fsdp --local_dir FOLDER --target_dir DIR, and give DIR';
 
-/** Remedies by the trainer that wrote a file. */
 const remedies: readonly (readonly [file: RegExp, remedy: string])[] = [
   [ofRank, joinRanks],
   [

@@ -101,7 +101,6 @@ export const checkRangeFolder = async (folder: string): Promise<void> => {
   await checkLinks(root, repository, isOwn);
 };
 
-/** Returns a path's parts from the last `name` on; empty if `name` does not occur. */
 const behindLast = (path: string, name: string): string[] => {
   const parts = path.split(sep);
   const at = parts.lastIndexOf(name);

@@ -90,7 +90,6 @@ const requireToken = ({ environment: { token, endpoint } }: HubSession, model: s
     });
 };
 
-/** Returns the merged hub models listed in `layerloom.json`. */
 const sourcesOf = async (directory: string): Promise<Source[]> => {
   const path = join(resolve(directory), provenanceName);
   if (!(await exists(path))) return [];

@@ -7,7 +7,6 @@ export interface LeastPace {
   readonly error: () => Error;
 }
 
-/** Unread bytes at which a connection is paused. */
 const mostWaiting = 4 * 1024 * 1024;
 
 /**

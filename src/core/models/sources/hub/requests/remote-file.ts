@@ -126,7 +126,6 @@ export class RemoteFile implements RemoteBytes {
     return { bytes, ms, error };
   }
 
-  /** Sends the request to the redirect's target if known, otherwise to the hub. */
   async #request(begin: number, end: number): Promise<Answer> {
     const { endpoint } = this.#hub.environment;
     const path = this.file.name.split('/').map(encodeURIComponent).join('/');

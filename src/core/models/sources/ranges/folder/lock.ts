@@ -5,7 +5,6 @@ import { checkInterrupt } from '../../../../base/errors/errors.js';
 import { writeFailed, writing } from '../../../../base/files/writing.js';
 import { tryLock } from '../../../../native/addon.js';
 
-/** Milliseconds between attempts to lock. */
 const pause = 100;
 
 /** A file with an exclusive lock; `unsupported` if the file system has no locks. */

@@ -43,7 +43,6 @@ const batch = z.object({
   ),
 });
 
-/** Checks that a file has an address per part, and sorts them. */
 const checkParts = (given: Readonly<Record<string, string>>, bytes: number): Record<string, string> => {
   const { chunk_size: chunkSize, ...others } = given;
   if (chunkSize === undefined) return given;

@@ -44,7 +44,6 @@ export const filesToPush = async (
   );
 };
 
-/** Returns the files that a merge wrote, from `layerloom.json`; empty for other checkpoints. */
 const listedFiles = async (root: string): Promise<string[]> => {
   const path = join(root, provenanceName);
   if (!(await exists(path))) return [];

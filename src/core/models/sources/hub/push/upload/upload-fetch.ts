@@ -104,7 +104,6 @@ const fromApi = async (
   return new Response(JSON.stringify(result.checked) ?? '', { headers });
 };
 
-/** Returns the first line of a commit's body, which is lines of JSON. */
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
 const saidIn = (text: string, { status, headers }: Answer): string => {

@@ -34,7 +34,6 @@ export const proxyFor = (url: URL, env: NodeJS.ProcessEnv): string | undefined =
   return proxy === undefined || /^\w+:\/\//.test(proxy) ? proxy : `http://${proxy}`;
 };
 
-/** True for an address whose credentials, if any, can be decoded. */
 const isProxy = (proxy: string): boolean => {
   const url = parseAddress(proxy);
   if (url === undefined) return false;
