@@ -104,6 +104,22 @@ describe('a model with towers and a text model', () => {
     );
   });
 
+  it.each([
+    ['of another family', { model_type: 'llava_next' }],
+    ['of another size', { vision_config: { hidden_size: 8 } }],
+  ])('keep the towers of the first beside a model with towers %s', async (_, more) => {
+    const [a, b] = [multimodal(1), multimodal(2)];
+    const other = { ...b, config: { ...b.config, ...more } };
+    const { paths, out } = written({ a, other });
+    const { warnings } = await soup({ models: paths }, { out });
+    const found = await readTensors(out);
+    const tower = 'vision_tower.layers.0.fc1.weight';
+    expect(bytesOf(found, tower)).toBe(bytesOf(a.tensors, tower));
+    const norm = 'language_model.model.norm.weight';
+    expect(bytesOf(found, norm)).not.toBe(bytesOf(a.tensors, norm));
+    expect(warnings.join('\n')).toContain('a and other have other towers; that of a is kept');
+  });
+
   it('are refused if sizes differ, or if only some of several have the towers', async () => {
     const { paths } = written({ a: multimodal(1), b: multimodal(2), text: llama({ layers: 2, seed: 3 }) });
     const out = join(temporaryDirectory(), 'out');

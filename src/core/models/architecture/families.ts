@@ -304,6 +304,9 @@ export const typesIn = (config: CheckpointIndex['config']): string[] => {
   return found.filter((type) => typeof type === 'string');
 };
 
+/** Keys of configurations of towers. */
+export const towerKinds: readonly string[] = ['vision_config', 'audio_config'];
+
 /** A model's language model: its settings, and its type, which is undefined without `config.json`. */
 export interface LanguageModel {
   readonly settings: Readonly<Record<string, unknown>>;
@@ -319,6 +322,6 @@ export const languageModelOf = (config: CheckpointIndex['config'] = {}): Languag
   return {
     settings,
     type: typeof type === 'string' ? (textModels[type] ?? type) : undefined,
-    hasTowers: ['vision_config', 'audio_config'].some((key) => isObject(config[key])),
+    hasTowers: towerKinds.some((key) => isObject(config[key])),
   };
 };

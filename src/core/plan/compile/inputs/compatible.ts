@@ -2,12 +2,13 @@ import { LayerloomError } from '../../../base/errors/errors.js';
 import type { Architecture } from '../../../models/architecture/architecture.js';
 import { canonicalName } from '../../../models/architecture/canonical-names.js';
 import { classesIn, isOfTask, stemOfClass } from '../../../models/architecture/classes.js';
-import { languageModelOf } from '../../../models/architecture/families.js';
+import { languageModelOf, towerKinds } from '../../../models/architecture/families.js';
 import { saysByLayer } from '../../../models/architecture/layer-settings/keys.js';
 import type { Role } from '../../../models/architecture/role.js';
 import { isTokenHead } from '../../../models/architecture/roles.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 import { configDifferences } from '../../../models/checkpoint/config/config.js';
+import { isObject } from '../../../models/checkpoint/files/json.js';
 import { sideFileContent, sideFileObject } from '../../../models/checkpoint/side-file-content.js';
 import { readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
 import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
@@ -128,17 +129,18 @@ const checkNames = (first: Model, other: Model): NameDifferences => {
   const tied = [first.architecture.tied, other.architecture.tied];
   const headIsRedundant = tied.includes(true) && !tied.includes(false);
   const isOtherClass = classesDiffer(first, other);
-  const isTextBesideTowers = towersDiffer(first, other);
+  const hasOtherTowers = towersDiffer(first, other);
   const isOfClass = (name: string, role: Role | undefined) =>
     (isOtherClass && (role === 'head' || isOfTask(canonicalName(name)))) ||
-    (isTextBesideTowers && role === 'tower');
+    (hasOtherTowers && role === 'tower');
   const onlyIn = (one: Model, another: Model) => {
     const found = { redundant: [] as string[], own: [] as string[], missing: [] as string[] };
     for (const name of [...one.checkpoint.tensors.keys()].sort()) {
       const role = one.architecture.places.get(name)?.role;
       if (another.checkpoint.tensors.has(name)) {
-        // Heads of two tasks share only their name.
-        if (isOtherClass && isOfTask(canonicalName(name))) found.own.push(name);
+        // Heads of two tasks and other towers share names, and nothing else.
+        const isApart = isOtherClass && isOfTask(canonicalName(name));
+        if (isApart || (hasOtherTowers && role === 'tower')) found.own.push(name);
         continue;
       }
       const isRedundant =
@@ -173,10 +175,20 @@ const classesDiffer = (first: Model, other: Model): boolean => {
   return stemOfClass(a) !== undefined && stemOfClass(a) === stemOfClass(b);
 };
 
-/** True for a multimodal model and a text model of its language model's family. */
+/** True for language models of one family, if one model has no towers, or towers of another kind. */
 const towersDiffer = (first: Model, other: Model): boolean => {
   const [a, b] = [languageModelOf(first.checkpoint.config), languageModelOf(other.checkpoint.config)];
-  return a.hasTowers !== b.hasTowers && a.type !== undefined && a.type === b.type;
+  if (a.type === undefined || a.type !== b.type) return false;
+  if (a.hasTowers !== b.hasTowers) return true;
+  return (
+    a.hasTowers &&
+    (familyOf(first) !== familyOf(other) || towerKinds.some((key) => differIn(key, first, other)))
+  );
+};
+
+const differIn = (key: string, first: Model, other: Model): boolean => {
+  const [a, b] = [first, other].map(({ checkpoint }) => checkpoint.config?.[key]);
+  return isObject(a) && isObject(b) ? configDifferences(a, b).errors.length > 0 : isObject(a) !== isObject(b);
 };
 
 const partDifferences = (first: Model, other: Model, { own, foreign }: NameDifferences): Difference[] => {
@@ -188,6 +200,9 @@ const partDifferences = (first: Model, other: Model, { own, foreign }: NameDiffe
       );
       return one === undefined ? [] : [words(`${one}${more.length === 0 ? '' : ', …'}, of the ${part} of`)];
     });
+  const isTower = (of: Model) => (name: string) => of.architecture.places.get(name)?.role === 'tower';
+  if (own.some(isTower(first)) && foreign.some(isTower(other)))
+    return [{ words: `${a} and ${b} have other towers`, kept: a }];
   return [
     ...say(first, own, (what) => ({ words: `${b} has no ${what} ${a}`, kept: a })),
     ...say(other, foreign, (what) => ({
@@ -226,15 +241,15 @@ const checkConfig = (
 ): Difference[] => {
   if (first.config === undefined || other.config === undefined) return [];
   const isOtherClass = !stacks && classesDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
-  const isTextBesideTowers = towersDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
+  const hasOtherTowers = towersDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
   const ignored = stacks ? saysByLayer : new Set(isOtherClass ? ['architectures'] : []);
   const text = languageModelOf(first.config).settings;
   const otherText = languageModelOf(other.config).settings;
   // transformers writes a multimodal model's text settings in `text_config` or at the top.
   const isNestedOnce = (text === first.config) !== (otherText === other.config);
   const compared = [
-    ...(isTextBesideTowers ? [] : [configDifferences(first.config, other.config, ignored)]),
-    ...(isTextBesideTowers || isNestedOnce
+    ...(hasOtherTowers ? [] : [configDifferences(first.config, other.config, ignored)]),
+    ...(hasOtherTowers || isNestedOnce
       ? [configDifferences(text, otherText, new Set([...ignored, 'architectures', 'model_type']))]
       : []),
   ];
@@ -245,7 +260,7 @@ const checkConfig = (
   if (errors.length > 0)
     throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
   const classes = `architectures ${classesIn(first.config).join()} against ${classesIn(other.config).join()}`;
-  return [...(isOtherClass || isTextBesideTowers ? [classes] : []), ...warnings].map((difference) => ({
+  return [...(isOtherClass || hasOtherTowers ? [classes] : []), ...warnings].map((difference) => ({
     words: `config.json of ${first.name} and ${other.name}: ${difference}`,
     kept: first.name,
   }));
