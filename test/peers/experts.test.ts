@@ -99,6 +99,17 @@ describe.skipIf(!hasPeft)('mixtures of experts (LAYERLOOM_PYTHON with peft and t
     }
   }, 900_000);
 
+  it('of gpt-oss split by Unsloth are merged with a warning of what transformers misses', async () => {
+    const [base, split] = ['base', 'split'].map((name) => join(work, 'gpt-oss', name));
+    const missing: readonly string[] = JSON.parse(run(['split', String(base), String(split)]));
+    expect(missing).toContain('model.layers.0.mlp.experts.gate_up_proj');
+    const { warnings } = await relayout({ model: String(split) }, { out: `${split}-out` });
+    expect(warnings.join('\n')).toContain('transformers 5 does not find them');
+    await expect(soup({ models: [String(base), String(split)] }, { out: `${split}-soup` })).rejects.toThrow(
+      /down_projs\.0\.weight/,
+    );
+  });
+
   describe('in files with each expert by itself and in fused ones', () => {
     // Three that transformers writes with separate experts, and three that it writes fused.
     const separate = ['mixtral', 'qwen3-moe', 'deepseek-v3'];

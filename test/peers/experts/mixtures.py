@@ -12,6 +12,8 @@
                                            as transformers writes it, and fused as it holds it.
   mixtures.py apply BASE ADAPTER TO        merges a base with an adapter by PEFT.
   mixtures.py mean FIRST SECOND TO         makes the mean of two models.
+  mixtures.py split FROM TO                writes gpt-oss as Unsloth holds it in four bits, and prints what
+                                           transformers misses in that.
 """
 import json, os, sys, warnings
 
@@ -139,5 +141,22 @@ def mean(first, second, target):
     print(target)
 
 
+def split(source, target):
+    model = load(source)
+    tensors = {}
+    for name, tensor in model.state_dict().items():
+        stem, _, which = name.rpartition('.')
+        matrix = which.removesuffix('_bias')
+        if not stem.endswith('.experts'):
+            tensors[name.replace('.router.', '.router.linear.')] = tensor
+            continue
+        for expert, own in enumerate(tensor):
+            end = 'bias' if which.endswith('_bias') else 'weight'
+            tensors[f'{stem}.{matrix}s.{expert}.{end}'] = own if end == 'bias' else own.T.contiguous()
+    model.save_pretrained(target, state_dict=tensors)
+    _, info = AutoModelForCausalLM.from_pretrained(target, output_loading_info=True)
+    print(json.dumps(sorted(info['missing_keys'])))
+
+
 if __name__ == '__main__':
-    {'make': make, 'compare': compare, 'variant': variant, 'mean': mean, 'apply': apply}[sys.argv[1]](*sys.argv[2:])
+    {'make': make, 'compare': compare, 'variant': variant, 'mean': mean, 'apply': apply, 'split': split}[sys.argv[1]](*sys.argv[2:])

@@ -24,6 +24,7 @@ import { checkFit, type GivenConfig, otherModules, withConfig } from './given-co
 import { known } from './known.js';
 import { mergedState } from './peft-state.js';
 import { settledTies } from './settled-ties.js';
+import { splitExpertWarnings } from './split-experts.js';
 import { withoutWrappers } from './wrappers.js';
 
 /** A whole model, or a bare adapter, whose files are in `checkpoint`. */
@@ -138,7 +139,9 @@ const wholeAt = async (found: FoundModel, config: GivenConfig | undefined): Prom
   });
   const opened = config === undefined ? own : withConfig(own, config);
   const settle = async (checkpoint: CheckpointIndex) => {
-    const settled = await settledTies(checkpoint, missingRanges);
+    const tied = await settledTies(checkpoint, missingRanges);
+    const split = splitExpertWarnings(tied);
+    const settled = split.length === 0 ? tied : { ...tied, warnings: [...tied.warnings, ...split] };
     if (opened === own || config === undefined) return settled;
     checkFit(settled, config);
     return { ...settled, warnings: [...settled.warnings, ...otherModules(settled, config)] };
