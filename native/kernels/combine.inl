@@ -24,9 +24,13 @@ std::uint32_t leastAbove(const Bound& bound, bool before) {
     return tiesAreAbove || bound.bits == kNoMagnitude ? bound.bits : bound.bits + 1;
 }
 
-/// Keeps `width` magnitudes from `least` on. Magnitudes from `beyond` on are above the upper bound.
+/// Keeps magnitudes from `least` on, below `beyond`.
 struct Kept {
-    std::uint32_t least, width, beyond;
+    std::uint32_t least, beyond;
+
+    /// Kept magnitudes are at most `more` after subtracting `from` modulo 2³².
+    std::uint32_t from() const { return least < beyond ? least : kMagnitude + 1; }
+    std::uint32_t more() const { return least < beyond ? beyond - least - 1 : 0; }
 };
 
 /// Returns the magnitudes to keep from element `begin` on, and reduces `end` to the next cutoff, because
@@ -39,17 +43,18 @@ Kept keptFrom(const Bound& lower, const Bound& upper, std::uint64_t first, std::
         return before;
     };
     const std::uint32_t least = leastAbove(lower, isBefore(lower)), most = leastAbove(upper, isBefore(upper));
-    return {least, most > least ? most - least : 0, most};
+    return {least, most};
 }
 
 void keep(const float* x, const float* key, const Bound& lower, const Bound& upper, float scale,
           std::uint64_t first, float* out, std::size_t count) {
     for (std::size_t begin = 0; begin < count;) {
         std::size_t end = count;
-        const auto [least, width, _] = keptFrom(lower, upper, first, begin, end);
+        const Kept kept = keptFrom(lower, upper, first, begin, end);
+        const std::uint32_t from = kept.from(), more = kept.more();
         for (std::size_t i = begin; i < end; ++i) {
             const float scaled = x[i] * scale;
-            out[i] = magnitudeBits(key[i]) - least < width ? scaled : 0.0f;
+            out[i] = magnitudeBits(key[i]) - from <= more ? scaled : 0.0f;
         }
         begin = end;
     }

@@ -8,24 +8,35 @@ namespace {
 
 constexpr std::uint64_t kGamma = 0x9E37'79B9'7F4A'7C15ull;
 
-/// The upper 32 bits of each scattered counter.
+/// The upper 32 bits of each scattered counter, without the last fold.
 template <class V>
 [[gnu::always_inline]] inline typename V::Ints scatter(typename V::Longs z) {
     z = V::multiply(V::template fold<30>(z), 0xBF58'476D'1CE4'E5B9ull);
-    z = V::multiply(V::template fold<27>(z), 0x94D0'49BB'1331'11EBull);
-    // The upper half of z ^ z >> 31.
-    const auto upper = V::upper(z);
+    return V::upperProduct(V::template fold<27>(z), 0x94D0'49BB'1331'11EBull);
+}
+
+/// The last fold, z ^ z >> 31: only the lowest of the upper bits changes, by the highest.
+template <class V>
+[[gnu::always_inline]] inline typename V::Ints folded(typename V::Ints upper) {
     return V::oneOf(upper, V::template right<31>(upper));
 }
 
-/// Random words of N vectors of elements from `first` on, arranged as by `loadVectors` of the same dtypes.
+/// True for words that a draw keeps, given before their fold. Only the words next to the limit depend on their
+/// lowest bit, and their highest bit is the limit's.
+template <class V>
+[[gnu::always_inline]] inline typename V::Mask isDrawn(const Draw& draw, typename V::Ints upper) {
+    return V::atMost(V::oneOf(upper, V::ints(draw.last >> 31)), V::ints(draw.last));
+}
+
+/// Scattered counters of N vectors of elements from `first` on, arranged as by `loadVectors` of the same dtypes.
 template <class V, DType In, DType Out, std::size_t N>
 [[gnu::always_inline]] inline void drawWords(std::uint64_t key, std::uint64_t first, typename V::Ints (&words)[N]) {
     constexpr bool isSplit = N == kAbreast && splitsPairs<In, Out>;
-    const auto steps = V::steps(isSplit ? 2 * kGamma : kGamma);
+    const auto steps = V::steps(isSplit ? 2 * kGamma : kGamma), start = V::longs(key + (first + 1) * kGamma);
     for (std::size_t n = 0; n < N; ++n) {
         const std::uint64_t place = isSplit ? n / 2 * 2 * V::lanes + n % 2 : n * V::lanes;
-        words[n] = scatter<V>(V::add(V::longs(key + (first + place + 1) * kGamma), steps));
+        // The sum of constants is one.
+        words[n] = scatter<V>(V::add(start, V::add(steps, V::longs(place * kGamma))));
     }
 }
 
@@ -37,7 +48,7 @@ template <class V, std::size_t N>
     drawWords<V, DType::F32, DType::F32, N>(draw.key, first, words);
     for (std::size_t n = 0; n < N; ++n) {
         const auto scaled = V::asInts(V::multiply(x[n], V::floats(scale)));
-        x[n] = V::asFloats(V::select(V::lessUnsigned(V::ints(draw.last), words[n]), V::ints(0), scaled));
+        x[n] = V::asFloats(V::select(isDrawn<V>(draw, words[n]), scaled, V::ints(0)));
     }
 }
 
@@ -55,7 +66,7 @@ void randoms(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::si
         typename U::Ints words[N];
         drawWords<U, DType::F32, DType::F32, N>(key, first + i, words);
         for (std::size_t n = 0; n < N; ++n)
-            U::storeFloats(U::asFloats(words[n]), reinterpret_cast<std::byte*>(out + (i + n * U::lanes)));
+            U::storeFloats(U::asFloats(folded<U>(words[n])), reinterpret_cast<std::byte*>(out + (i + n * U::lanes)));
     });
 }
 

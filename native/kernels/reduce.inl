@@ -220,7 +220,7 @@ template <class V, std::size_t Candidates>
     }
     // Below the window, values wrap around to far above the window's width.
     const auto offsets = V::subtract(magnitudes, V::ints(window.low));
-    std::uint32_t within = V::bits(V::lessUnsigned(offsets, V::ints(window.last - window.low + 1)));
+    std::uint32_t within = V::bits(V::atMost(offsets, V::ints(window.last - window.low)));
     if (within == 0) return;
     std::uint32_t places[V::lanes];
     V::storeFloats(V::asFloats(offsets), reinterpret_cast<std::byte*>(places));

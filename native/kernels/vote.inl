@@ -30,70 +30,20 @@ struct AppliedRule {
 };
 
 /// Multiplies by a factor; a factor of 1 costs only a well-predicted branch.
-template <class V>
-[[gnu::always_inline]] inline typename V::Floats times(float factor, typename V::Floats x) {
-    return factor == 1 ? x : V::multiply(V::floats(factor), x);
+template <class V, std::size_t N>
+[[gnu::always_inline]] inline void scaleBy(float factor, typename V::Floats (&x)[N]) {
+    if (factor == 1) return;
+    for (std::size_t n = 0; n < N; ++n) x[n] = V::multiply(V::floats(factor), x[n]);
 }
 
-/// Adds changes to N vectors of the base, side by side, so that the rule is evaluated once for all.
-///
-/// @param change change(t, x) sets x to change t
-/// @param base becomes the result
-template <class V, std::size_t N, class Change>
-[[gnu::always_inline]] inline void addChanges(const AppliedRule& applied, const Change& change,
+/// Adds the sum of changes of N vectors, divided by the rule's divisor, to the base.
+template <class V, std::size_t N>
+[[gnu::always_inline]] inline void addDivided(const AppliedRule& applied, typename V::Floats (&sum)[N],
+                                              const typename V::Floats (&divisor)[N],
                                               typename V::Floats (&base)[N]) {
-    using Floats = typename V::Floats;
     const VoteRule& rule = applied.rule;
-    const Floats zero = V::floats(0);
-    // Flipping this sign bit makes changes that agree positive.
-    typename V::Ints turned[N];
-    Floats sum[N], divisor[N], alone[N], x[N];
-    for (std::size_t n = 0; n < N; ++n) {
-        turned[n] = V::ints(0);
-        sum[n] = divisor[n] = alone[n] = zero;
-    }
-    if (rule.elects && !rule.each) {
-        for (std::size_t t = 0; t < applied.terms; ++t) {
-            const float voice = rule.weighted ? applied.weights[t] : 1;
-            change(t, x);
-            for (std::size_t n = 0; n < N; ++n) sum[n] = V::add(sum[n], times<V>(voice, x[n]));
-        }
-        // Greater than this number means not below 0.
-        const Floats least = V::floats(rule.tiePositive ? -std::numeric_limits<float>::denorm_min() : 0);
-        for (std::size_t n = 0; n < N; ++n) {
-            turned[n] = V::select(V::greater(sum[n], least), V::ints(0), V::ints(0x8000'0000u));
-            sum[n] = zero;
-        }
-    }
-    for (std::size_t t = 0; t < applied.terms; ++t) {
-        const float weight = applied.weights[t], voice = rule.weighted ? weight : 1;
-        const Floats share = V::floats(rule.divisor == Divisor::Count ? 1 : weight);
-        change(t, x);
-        for (std::size_t n = 0; n < N; ++n) {
-            const Floats product = times<V>(weight, x[n]);
-            if (rule.elects) {
-                const auto opinion = rule.each ? V::both(V::asInts(x[n]), V::ints(kMagnitude))
-                                               : V::oneOf(V::asInts(times<V>(voice, x[n])), turned[n]);
-                const auto agrees = V::greater(V::asFloats(opinion), zero);
-                // Other lanes add 0, which changes no sum: sums are never −0.
-                sum[n] = V::addWhere(agrees, sum[n], product);
-                divisor[n] = V::addWhere(agrees, divisor[n], share);
-                if (rule.each)
-                    alone[n] =
-                        V::addWhere(agrees, alone[n], times<V>(applied.weights[applied.terms + t], x[n]));
-            } else {
-                sum[n] = V::add(sum[n], product);
-                divisor[n] = V::add(divisor[n], share);
-            }
-        }
-    }
-    if (rule.each)
-        for (std::size_t n = 0; n < N; ++n) {
-            const auto isAlone = V::equal(V::asInts(divisor[n]), V::asInts(V::floats(1)));
-            sum[n] = V::asFloats(V::select(isAlone, V::asInts(alone[n]), V::asInts(sum[n])));
-        }
     if (rule.divisor != Divisor::None) {
-        const Floats least = V::floats(rule.least == 0 ? 1 : rule.least);
+        const auto least = V::floats(rule.least == 0 ? 1 : rule.least);
         for (std::size_t n = 0; n < N; ++n) {
             const auto tooSmall =
                 rule.least == 0 ? V::equal(V::asInts(divisor[n]), V::ints(0)) : V::greater(least, divisor[n]);
@@ -102,7 +52,79 @@ template <class V, std::size_t N, class Change>
                                     : V::divide(sum[n], V::asFloats(by));
         }
     }
-    for (std::size_t n = 0; n < N; ++n) base[n] = V::add(base[n], times<V>(rule.scale, sum[n]));
+    scaleBy<V>(rule.scale, sum);
+    for (std::size_t n = 0; n < N; ++n) base[n] = V::add(base[n], sum[n]);
+}
+
+/// Adds changes to N vectors of the base, side by side, so that the rule is evaluated once for all.
+///
+/// @tparam Elects as the rule
+/// @param change change(t, x) sets x to change t; called once for each if there is no election
+/// @param base becomes the result
+template <class V, bool Elects, std::size_t N, class Change>
+[[gnu::always_inline]] inline void addChanges(const AppliedRule& applied, const Change& change,
+                                              typename V::Floats (&base)[N]) {
+    using Floats = typename V::Floats;
+    const VoteRule& rule = applied.rule;
+    const auto shareOf = [&](std::size_t t) { return rule.divisor == Divisor::Count ? 1 : applied.weights[t]; };
+    const Floats zero = V::floats(0);
+    Floats sum[N], divisor[N], x[N];
+    for (std::size_t n = 0; n < N; ++n) sum[n] = zero;
+    if constexpr (!Elects) {
+        float shares = 0;
+        for (std::size_t t = 0; t < applied.terms; ++t) {
+            change(t, x);
+            scaleBy<V>(applied.weights[t], x);
+            for (std::size_t n = 0; n < N; ++n) sum[n] = V::add(sum[n], x[n]);
+            shares += shareOf(t);
+        }
+        for (std::size_t n = 0; n < N; ++n) divisor[n] = V::floats(shares);
+        return addDivided<V>(applied, sum, divisor, base);
+    }
+    // Flipping this sign bit makes changes that agree positive.
+    typename V::Ints turned[N];
+    Floats alone[N], product[N];
+    if (!rule.each) {
+        for (std::size_t t = 0; t < applied.terms; ++t) {
+            change(t, x);
+            if (rule.weighted) scaleBy<V>(applied.weights[t], x);
+            for (std::size_t n = 0; n < N; ++n) sum[n] = V::add(sum[n], x[n]);
+        }
+        // Greater than this number means not below 0.
+        const Floats least = V::floats(rule.tiePositive ? -std::numeric_limits<float>::denorm_min() : 0);
+        for (std::size_t n = 0; n < N; ++n)
+            turned[n] = V::select(V::greater(sum[n], least), V::ints(0), V::ints(0x8000'0000u));
+    }
+    for (std::size_t n = 0; n < N; ++n) sum[n] = divisor[n] = alone[n] = zero;
+    for (std::size_t t = 0; t < applied.terms; ++t) {
+        const Floats share = V::floats(shareOf(t));
+        change(t, x);
+        for (std::size_t n = 0; n < N; ++n) product[n] = x[n];
+        scaleBy<V>(applied.weights[t], product);
+        // Other lanes add 0, which changes no sum: sums are never −0.
+        const auto count = [&](std::size_t n, typename V::Ints opinion) __attribute__((always_inline)) {
+            const auto agrees = V::greater(V::asFloats(opinion), zero);
+            sum[n] = V::addWhere(agrees, sum[n], product[n]);
+            divisor[n] = V::addWhere(agrees, divisor[n], share);
+            return agrees;
+        };
+        if (!rule.each) {
+            for (std::size_t n = 0; n < N; ++n)
+                count(n, V::oneOf(V::asInts(rule.weighted ? product[n] : x[n]), turned[n]));
+            continue;
+        }
+        const Floats weight = V::floats(applied.weights[applied.terms + t]);
+        for (std::size_t n = 0; n < N; ++n) {
+            const auto agrees = count(n, V::both(V::asInts(x[n]), V::ints(kMagnitude)));
+            alone[n] = V::addWhere(agrees, alone[n], V::multiply(weight, x[n]));
+        }
+    }
+    if (rule.each)
+        for (std::size_t n = 0; n < N; ++n) {
+            const auto isAlone = V::equal(V::asInts(divisor[n]), V::asInts(V::floats(1)));
+            sum[n] = V::asFloats(V::select(isAlone, V::asInts(alone[n]), V::asInts(sum[n])));
+        }
+    addDivided<V>(applied, sum, divisor, base);
 }
 
 /// Arranged for `storeVectors` with these dtypes.
@@ -137,11 +159,9 @@ template <class V, DType D, class At>
     return alone.bits() < kBeyond<D>;
 }
 
-template <class V, DType Out>
-bool vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
-          const VoteRule& rule, std::byte* out, std::size_t count) {
-    // Copied, because the compiler must assume that `out` aliases the original.
-    const AppliedRule applied(rule, weights, terms);
+template <class V, DType Out, bool Elects>
+bool voteBy(const float* base, const float* const* changes, const AppliedRule& applied, std::byte* out,
+            std::size_t count) {
     return inBlocks<V, Out>(
         0, count, [&]<class U, std::size_t N>(std::size_t i, Largest<U>& largest) __attribute__((always_inline)) {
             const auto load = [i](const float* from, typename U::Floats(&x)[N])
@@ -151,7 +171,7 @@ bool vote(const float* base, const float* const* changes, const float* weights, 
             };
             typename U::Floats sum[N];
             load(base, sum);
-            addChanges<U, N>(
+            addChanges<U, Elects>(
                 applied,
                 [&](std::size_t t, typename U::Floats(&x)[N])
                     __attribute__((always_inline)) { load(changes[t], x); },
@@ -161,13 +181,22 @@ bool vote(const float* base, const float* const* changes, const float* weights, 
         });
 }
 
+template <class V, DType Out>
+bool vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
+          const VoteRule& rule, std::byte* out, std::size_t count) {
+    // Copied, because the compiler must assume that `out` aliases the original.
+    const AppliedRule applied(rule, weights, terms);
+    return (rule.elects ? voteBy<V, Out, true> : voteBy<V, Out, false>)(base, changes, applied, out, count);
+}
+
 /// True if a bound is among NaN magnitudes, so that payloads matter.
 bool parts(const Kept& kept) {
     const auto isBetween = [](std::uint32_t bits) { return bits > kInfinity32 + 1 && bits <= kMagnitude; };
-    return isBetween(kept.least) || isBetween(kept.least + kept.width);
+    return isBetween(kept.least) || isBetween(kept.beyond);
 }
 
-/// Counts by lane. A constructor would also write entries of unused sources.
+/// Distances of magnitudes from a bound, modulo 2³²: from 2³¹ on for those below it. Counts by lane. A
+/// constructor would also write entries of unused sources.
 template <class V>
 struct TallyLanes {
     typename V::Ints below, least, most;
@@ -177,22 +206,23 @@ struct TallyLanes {
         least = V::ints(kNoMagnitude);
     }
 
-    /// @param from the least magnitude above the bound
-    [[gnu::always_inline]] void add(typename V::Ints magnitude, typename V::Ints from) {
-        const auto isBelow = V::lessUnsigned(magnitude, from);
-        below = V::count(below, isBelow);
-        least = V::smaller(least, V::select(isBelow, V::ints(kNoMagnitude), magnitude));
-        most = V::larger(most, V::select(isBelow, magnitude, V::ints(0)));
+    [[gnu::always_inline]] void add(typename V::Ints distance) {
+        below = V::add(below, V::template right<31>(distance));
+        least = V::smaller(least, distance);
+        most = V::larger(most, distance);
     }
 
     /// Subtracts elements below the bound from `above`, which counts all elements before this call.
-    void addTo(Tally& tally) const {
+    void addTo(Tally& tally, std::uint32_t from) const {
         std::uint32_t each[3][V::lanes];
         V::storeFloats(V::asFloats(below), reinterpret_cast<std::byte*>(each[0]));
         V::storeFloats(V::asFloats(least), reinterpret_cast<std::byte*>(each[1]));
         V::storeFloats(V::asFloats(most), reinterpret_cast<std::byte*>(each[2]));
-        for (std::size_t lane = 0; lane < V::lanes; ++lane)
-            tally.add({0 - static_cast<std::uint64_t>(each[0][lane]), each[1][lane], each[2][lane]});
+        for (std::size_t lane = 0; lane < V::lanes; ++lane) {
+            const auto isBelow = [&](std::size_t which) { return each[which][lane] > kMagnitude; };
+            tally.add({0 - static_cast<std::uint64_t>(each[0][lane]), isBelow(1) ? kNoMagnitude : each[1][lane] + from,
+                       isBelow(2) ? each[2][lane] + from : 0});
+        }
     }
 };
 
@@ -204,27 +234,40 @@ class BoundTally {
         single_.clear();
     }
 
-    template <class U>
-    [[gnu::always_inline]] void add(typename U::Ints magnitude, std::uint32_t from) {
-        if constexpr (std::is_same_v<U, V>)
-            wide_.add(magnitude, U::ints(from));
-        else
-            single_.add(magnitude, U::ints(from));
+    /// @param from the least magnitude above the bound
+    template <class U, std::size_t N>
+    [[gnu::always_inline]] void add(const typename U::Ints (&magnitudes)[N], std::uint32_t from) {
+        const auto limit = U::ints(limitOf(from));
+        TallyLanes<U>& kept = lanes<U>();
+        TallyLanes<U> lanes = kept;
+        for (std::size_t n = 0; n < N; ++n) lanes.add(U::subtract(magnitudes[n], limit));
+        kept = lanes;
     }
 
-    void addTo(Tally& tally, std::size_t elements) const {
+    void addTo(Tally& tally, std::uint32_t from, std::size_t elements) const {
         tally.above += elements;
-        wide_.addTo(tally);
-        single_.addTo(tally);
+        wide_.addTo(tally, limitOf(from));
+        single_.addTo(tally, limitOf(from));
     }
 
   private:
+    /// All magnitudes are below a bound that is above 2³¹.
+    static std::uint32_t limitOf(std::uint32_t from) { return std::min(from, kMagnitude + 1); }
+
+    template <class U>
+    TallyLanes<U>& lanes() {
+        if constexpr (std::is_same_v<U, V>)
+            return wide_;
+        else
+            return single_;
+    }
+
     TallyLanes<V> wide_;
     TallyLanes<Scalar> single_;
 };
 
 /// Computes elements [begin, end), among which there is no cutoff. @param first index of element 0, for draws
-template <class V, DType D, bool Tallied>
+template <class V, DType D, bool Tallied, bool Elects>
 bool consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept,
                       const AppliedRule& applied, std::uint64_t first, std::byte* out, std::size_t begin,
                       std::size_t end, Tallies* tallies) {
@@ -240,47 +283,59 @@ bool consensusBetween(const std::byte* base, const PrunedSource* sources, const 
         begin, end, [&]<class U, std::size_t N>(std::size_t i, Largest<U>& largest) __attribute__((always_inline)) {
             using Floats = typename U::Floats;
             const std::size_t offset = i * sizeOf(D);
-            Floats sum[N], negated[N], changes[kMostChanges][N];
+            Floats sum[N], unchanged[N];
             const auto read = [offset](const std::byte* from, Floats(&x)[N]) __attribute__((always_inline)) {
                 fetchAhead<N * U::lanes * sizeOf(D)>(from + offset);
                 loadVectors<U, D, D>(from + offset, x);
             };
-            read(base, sum);
-            for (std::size_t n = 0; n < N; ++n) negated[n] = U::multiply(sum[n], U::floats(-1));
-            for (std::size_t t = 0; t < applied.terms; ++t) {
-                Floats x[N];
-                read(sources[t].data, x);
-                const auto least = U::ints(kept[t].least), width = U::ints(kept[t].width);
-                const Draw* const draw = sources[t].draw;
-                typename U::Ints words[N];
-                if (draw != nullptr) drawWords<U, D, D, N>(draw->key, first + i, words);
+            read(base, unchanged);
+            for (std::size_t n = 0; n < N; ++n) sum[n] = unchanged[n];
+            const auto prune = [&](std::size_t t, Floats(&x)[N]) __attribute__((always_inline)) {
+                const PrunedSource& source = sources[t];
+                typename U::Ints magnitudes[N];
+                typename U::Mask isKept[N];
+                read(source.data, x);
+                for (std::size_t n = 0; n < N; ++n) x[n] = U::subtract(x[n], unchanged[n]);
+                if (isExact)
+                    for (std::size_t n = 0; n < N; ++n) x[n] = canonical<U>(x[n]);
                 for (std::size_t n = 0; n < N; ++n) {
-                    Floats change = U::add(x[n], negated[n]);
-                    if (isExact) change = canonical<U>(change);
-                    const auto magnitude = U::both(U::asInts(change), U::ints(kMagnitude));
-                    largest.addMagnitude(magnitude);
-                    if constexpr (Tallied) {
-                        lower[t].template add<U>(magnitude, kept[t].least);
-                        if (hasUpper(t)) upper[t].template add<U>(magnitude, kept[t].beyond);
-                    }
-                    const auto scaled = U::asInts(times<U>(sources[t].scale, change)), zero = U::ints(0);
-                    changes[t][n] = U::asFloats(
-                        draw == nullptr
-                            ? U::select(U::lessUnsigned(U::subtract(magnitude, least), width), scaled, zero)
-                            : U::select(U::lessUnsigned(U::ints(draw->last), words[n]), zero, scaled));
+                    magnitudes[n] = U::both(U::asInts(x[n]), U::ints(kMagnitude));
+                    largest.addMagnitude(magnitudes[n]);
                 }
-            }
-            const auto change = [&](std::size_t t, Floats(&x)[N]) __attribute__((always_inline)) {
-                for (std::size_t n = 0; n < N; ++n) x[n] = changes[t][n];
+                if constexpr (Tallied) {
+                    lower[t].template add<U>(magnitudes, kept[t].least);
+                    if (hasUpper(t)) upper[t].template add<U>(magnitudes, kept[t].beyond);
+                }
+                if (source.draw == nullptr) {
+                    const auto from = U::ints(kept[t].from()), more = U::ints(kept[t].more());
+                    for (std::size_t n = 0; n < N; ++n)
+                        isKept[n] = U::atMost(U::subtract(magnitudes[n], from), more);
+                } else {
+                    typename U::Ints words[N];
+                    drawWords<U, D, D, N>(source.draw->key, first + i, words);
+                    for (std::size_t n = 0; n < N; ++n) isKept[n] = isDrawn<U>(*source.draw, words[n]);
+                }
+                scaleBy<U>(source.scale, x);
+                for (std::size_t n = 0; n < N; ++n)
+                    x[n] = U::asFloats(U::select(isKept[n], U::asInts(x[n]), U::ints(0)));
             };
-            addChanges<U, N>(applied, change, sum);
+            if constexpr (Elects) {
+                Floats changes[kMostChanges][N];
+                for (std::size_t t = 0; t < applied.terms; ++t) prune(t, changes[t]);
+                const auto change = [&](std::size_t t, Floats(&x)[N]) __attribute__((always_inline)) {
+                    for (std::size_t n = 0; n < N; ++n) x[n] = changes[t][n];
+                };
+                addChanges<U, true>(applied, change, sum);
+            } else {
+                addChanges<U, false>(applied, prune, sum);
+            }
             for (std::size_t n = 0; n < N; ++n) largest.add(sum[n]);
             storeVectors<U, D, D>(sum, out + offset);
         });
     if constexpr (Tallied)
         for (std::size_t t = 0; t < applied.terms; ++t) {
-            lower[t].addTo(tallies[t].lower, end - begin);
-            if (hasUpper(t)) upper[t].addTo(tallies[t].upper, end - begin);
+            lower[t].addTo(tallies[t].lower, kept[t].least, end - begin);
+            if (hasUpper(t)) upper[t].addTo(tallies[t].upper, kept[t].beyond, end - begin);
         }
     return isFinite;
 }
@@ -289,7 +344,9 @@ template <class V, DType D>
 bool consensus(const std::byte* base, const PrunedSource* sources, const float* weights, std::size_t terms,
                const VoteRule& rule, std::uint64_t first, std::byte* out, std::size_t count, Tallies* tallies) {
     const AppliedRule applied(rule, weights, terms);
-    const auto between = tallies == nullptr ? consensusBetween<V, D, false> : consensusBetween<V, D, true>;
+    const auto between = tallies == nullptr
+                             ? rule.elects ? consensusBetween<V, D, false, true> : consensusBetween<V, D, false, false>
+                         : rule.elects ? consensusBetween<V, D, true, true> : consensusBetween<V, D, true, false>;
     Kept kept[kMostChanges] = {};
     bool isFinite = true;
     for (std::size_t begin = 0; begin < count;) {

@@ -50,6 +50,7 @@ struct Avx2 {
         const Ints sign = ints(0x8000'0000u);
         return less(oneOf(a, sign), oneOf(b, sign));
     }
+    static Mask atMost(Ints a, Ints b) { return equal(smaller(a, b), a); }
     static Mask equal(Ints a, Ints b) { return _mm256_cmpeq_epi32(a, b); }
     static Mask greater(Floats a, Floats b) { return asInts(_mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
     static std::uint32_t bits(Mask mask) {
@@ -92,7 +93,16 @@ struct Avx2 {
     static Longs fold(Longs a) {
         return {oneOf(a.even, _mm256_srli_epi64(a.even, N)), oneOf(a.odd, _mm256_srli_epi64(a.odd, N))};
     }
-    static Ints upper(Longs a) { return _mm256_blend_epi32(_mm256_srli_epi64(a.even, 32), a.odd, 0b1010'1010); }
+    /// Adds upper halves of even and odd lanes together.
+    static Ints upperProduct(Longs a, std::uint64_t by) {
+        constexpr int odd = 0b1010'1010, swapped = 0b1011'0001;
+        const __m256i whole = wholeOf(by), turned = turnedOf(by);
+        const __m256i even = _mm256_mullo_epi32(a.even, turned), others = _mm256_mullo_epi32(a.odd, turned);
+        const __m256i across = add(_mm256_blend_epi32(even, others, odd),
+                                   _mm256_shuffle_epi32(_mm256_blend_epi32(others, even, odd), swapped));
+        const __m256i upper = _mm256_srli_epi64(_mm256_mul_epu32(a.even, whole), 32);
+        return add(across, _mm256_blend_epi32(upper, _mm256_mul_epu32(a.odd, whole), odd));
+    }
 
     static Ints asInts(Floats a) { return _mm256_castps_si256(a); }
     static Floats asFloats(Ints a) { return _mm256_castsi256_ps(a); }
@@ -124,13 +134,13 @@ struct Avx2 {
   private:
     /// Multiplies modulo 2⁶⁴, by products of halves.
     static __m256i product(__m256i a, std::uint64_t by) {
-        const __m256i whole = _mm256_set1_epi64x(static_cast<long long>(by));
-        const __m256i turned = _mm256_set1_epi64x(static_cast<long long>(by << 32 | by >> 32));
-        const __m256i across = _mm256_mullo_epi32(a, turned);
+        const __m256i whole = wholeOf(by), across = _mm256_mullo_epi32(a, turnedOf(by));
         const __m256i sums = _mm256_add_epi32(across, _mm256_slli_epi64(across, 32));
         const __m256i upper = _mm256_and_si256(sums, _mm256_set1_epi64x(static_cast<long long>(0xFFFF'FFFFull << 32)));
         return _mm256_add_epi64(_mm256_mul_epu32(a, whole), upper);
     }
+    static __m256i wholeOf(std::uint64_t x) { return _mm256_set1_epi64x(static_cast<long long>(x)); }
+    static __m256i turnedOf(std::uint64_t x) { return wholeOf(x << 32 | x >> 32); }
     static __m128i load128(const std::byte* at) {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     }

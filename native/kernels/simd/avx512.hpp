@@ -46,6 +46,7 @@ struct Avx512 {
     static Ints larger(Ints a, Ints b) { return _mm512_max_epu32(a, b); }
     static Mask less(Ints a, Ints b) { return _mm512_cmplt_epi32_mask(a, b); }
     static Mask lessUnsigned(Ints a, Ints b) { return _mm512_cmplt_epu32_mask(a, b); }
+    static Mask atMost(Ints a, Ints b) { return _mm512_cmple_epu32_mask(a, b); }
     static Mask equal(Ints a, Ints b) { return _mm512_cmpeq_epi32_mask(a, b); }
     static Mask greater(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
     static std::uint32_t bits(Mask mask) { return mask; }
@@ -91,7 +92,10 @@ struct Avx512 {
     static Longs fold(Longs a) {
         return {oneOf(a.even, _mm512_srli_epi64(a.even, N)), oneOf(a.odd, _mm512_srli_epi64(a.odd, N))};
     }
-    static Ints upper(Longs a) { return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(a.even, 32), a.odd); }
+    static Ints upperProduct(Longs a, std::uint64_t by) {
+        const Longs whole = multiply(a, by);
+        return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(whole.even, 32), whole.odd);
+    }
 
     static Ints asInts(Floats a) { return _mm512_castps_si512(a); }
     static Floats asFloats(Ints a) { return _mm512_castsi512_ps(a); }

@@ -47,6 +47,7 @@ struct Neon {
     static Ints larger(Ints a, Ints b) { return vmaxq_u32(a, b); }
     static Mask less(Ints a, Ints b) { return vcltq_u32(a, b); }
     static Mask lessUnsigned(Ints a, Ints b) { return vcltq_u32(a, b); }
+    static Mask atMost(Ints a, Ints b) { return vcleq_u32(a, b); }
     static Mask equal(Ints a, Ints b) { return vceqq_u32(a, b); }
     static Mask greater(Floats a, Floats b) { return vcgtq_f32(a, b); }
     static std::uint32_t bits(Mask mask) {
@@ -79,7 +80,9 @@ struct Neon {
     static Longs fold(Longs a) {
         return {veorq_u64(a.low, vshrq_n_u64(a.low, N)), veorq_u64(a.high, vshrq_n_u64(a.high, N))};
     }
-    static Ints upper(Longs a) { return vuzp2q_u32(vreinterpretq_u32_u64(a.low), vreinterpretq_u32_u64(a.high)); }
+    static Ints upperProduct(Longs a, std::uint64_t by) {
+        return vuzp2q_u32(vreinterpretq_u32_u64(product(a.low, by)), vreinterpretq_u32_u64(product(a.high, by)));
+    }
 
     static Ints asInts(Floats a) { return vreinterpretq_u32_f32(a); }
     static Floats asFloats(Ints a) { return vreinterpretq_f32_u32(a); }

@@ -71,6 +71,8 @@ struct Scalar {
     /// Operands must be below 2³¹, because vectors compare as signed; `lessUnsigned` takes any operands.
     static Mask less(Ints a, Ints b) { return a < b; }
     static Mask lessUnsigned(Ints a, Ints b) { return a < b; }
+    /// Compares lanes as unsigned.
+    static Mask atMost(Ints a, Ints b) { return a <= b; }
     static Mask equal(Ints a, Ints b) { return a == b; }
     static Mask greater(Floats a, Floats b) { return a > b; }
     /// The first lane becomes the lowest bit.
@@ -103,8 +105,8 @@ struct Scalar {
     static Longs fold(Longs a) {
         return a ^ a >> N;
     }
-    /// Returns the upper 32 bits.
-    static Ints upper(Longs a) { return static_cast<Ints>(a >> 32); }
+    /// Returns the upper 32 bits of the product modulo 2⁶⁴.
+    static Ints upperProduct(Longs a, std::uint64_t by) { return static_cast<Ints>(a * by >> 32); }
 
     static Ints asInts(Floats a) { return bitsAs<Ints>(a); }
     static Floats asFloats(Ints a) { return bitsAs<Floats>(a); }
