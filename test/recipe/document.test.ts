@@ -20,9 +20,9 @@ const refusal = (text: string): string => {
 
 describe('a document', () => {
   it('is read by YAML 1.2, in which scientific numbers are numbers', () => {
-    expect(parse('{a: 1e-5, b: -2.5E+3, c: 0x1F, d: yes, e: "1", f: ~, g: True, h: .5}')).toEqual([
-      { a: 1e-5, b: -2500, c: 31, d: 'yes', e: '1', f: null, g: true, h: 0.5 },
-    ]);
+    expect(
+      parse('{a: 1e-5, b: -2.5E+3, c: 0x1F, d: yes, e: "1", f: ~, g: True, h: .5, i: [00, 08, "010"]}'),
+    ).toEqual([{ a: 1e-5, b: -2500, c: 31, d: 'yes', e: '1', f: null, g: true, h: 0.5, i: [0, 8, '010'] }]);
   });
 
   it('may be one of several, of which empty ones do not count', () => {
@@ -93,6 +93,11 @@ describe('a document', () => {
       'a merge of text',
       'a: {<<: b}\n',
       '1:9: b: cannot be merged by <<; expected a mapping or a list of mappings\n  a: {<<: b}\n          ^',
+    ],
+    [
+      'a number that YAML 1.1 reads otherwise',
+      'a: [00, 07, 08, 010]\n',
+      '1:17: 010: 8 in YAML 1.1, 10 in YAML 1.2; expected a number without leading zeros\n  a: [00, 07, 08, 010]\n                  ^',
     ],
   ])('that is or holds %s is refused with its place', (_, text, expected) => {
     expect(refusal(text)).toBe(`2 a.yaml:${expected}`);

@@ -154,6 +154,7 @@ class Reader {
     const value = isScalar(node) ? (node.value as Leaf['value']) : null;
     const unexpanded = typeof value === 'string' ? tildeIn(value) : undefined;
     if (unexpanded !== undefined) throw invalidRecipe(mark, { key: String(value), reason: unexpanded });
+    if (isScalar(node) && typeof value === 'number') refuseOctal(node.source ?? '', value, mark);
     return { kind: 'leaf', mark, value, bare: isScalar(node) && node.type === 'PLAIN' };
   }
 
@@ -195,7 +196,17 @@ export const refuseRepeated = (_document: Mapping, [first]: readonly RepeatedKey
     throw invalidRecipe(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
 };
 
-/** Returns the mappings that `<<` merges; earlier ones win. */
+/** Refuses `010`, which is 8 for mergekit, as in YAML 1.1, and 10 in YAML 1.2. */
+const refuseOctal = (written: string, value: number, mark: Mark): void => {
+  if (/^[-+]?0[0-7]+$/.test(written) && Number.parseInt(written, 8) !== value)
+    throw invalidRecipe(mark, {
+      key: written,
+      reason: `${Number.parseInt(written, 8)} in YAML 1.1, ${value} in YAML 1.2`,
+      expected: 'a number without leading zeros',
+    });
+};
+
+/** Returns the mappings that `<<` merges; earlier ones override later ones. */
 const mergedMappings = (value: Tree): Mapping[] =>
   (value.kind === 'list' ? value.items : [value]).map((each) => {
     if (each.kind === 'mapping') return each;
