@@ -48,22 +48,25 @@ const runTree = async (tree, work, only) => {
   return all;
 };
 
+const isWeights = (/** @type {string} */ file) => file.endsWith('.safetensors');
+
 /** @param {Results} old @param {Results} now */
 const compare = (old, now) =>
   [...new Set([...Object.keys(old), ...Object.keys(now)])].map((group) => {
     const [before, after] = [old[group] ?? {}, now[group] ?? {}];
     const outputs = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-    let files = 0;
+    let [files, weights] = [0, 0];
     /** @type {string[]} */
     const different = [];
     for (const output of outputs) {
       const [one = {}, other = {}] = [before[output], after[output]];
       for (const file of new Set([...Object.keys(one), ...Object.keys(other)])) {
         files += 1;
+        if (isWeights(file)) weights += 1;
         if (one[file] !== other[file]) different.push(`${output}: ${file}`);
       }
     }
-    return { group, outputs: outputs.length, files, different };
+    return { group, outputs: outputs.length, files, weights, different };
   });
 
 /** Operations that wrote nothing although they should. @param {Results} results */
@@ -117,6 +120,8 @@ try {
   const differing = count(({ different }) => different.length);
   const files = count((row) => row.files);
   console.log(`| all | ${count((row) => row.outputs)} | ${files} | ${files - differing} | ${differing} |`);
+  const others = count(({ different }) => different.filter(isWeights).length);
+  console.log(`${count(({ weights }) => weights)} are safetensors, of which ${others} differ`);
   const refused = refusedIn(old);
   if (refused.length > 0) console.log(`refused by ${oldTree}, and so not compared: ${refused.join('; ')}`);
   process.exitCode = differing === 0 && refused.length === 0 ? 0 : 1;
