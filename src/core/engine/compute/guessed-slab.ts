@@ -12,8 +12,8 @@ import type { BlockMeasurer } from './measures/measure.js';
 import type { Slab, Task } from './tasks.js';
 
 // Finds thresholds and computes values in a single pass. Bounds are guessed from a sample. While a slab is
-// computed, its votes count elements near each bound, which shows how many are wrongly above or below. If
-// magnitudes are tied, these elements are adjacent, and are recomputed.
+// computed, its votes count elements near each bound, which shows how many are wrongly above or below. Wrong
+// elements are recomputed; even with tied magnitudes they are adjacent.
 
 export interface GuessedSlab<S> extends GuessedBounds {
   bounds: readonly MagnitudeBound[] | undefined;

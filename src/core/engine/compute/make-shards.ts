@@ -44,7 +44,10 @@ export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
   fail(shard: S, error: unknown): Promise<void>;
 }
 
-/** Most shards that are hashed, synced and published at once, so that slow disks slow the computation. */
+/**
+ * At most this many shards are hashed, synced and published at once, so that the computation waits for slow
+ * disks.
+ */
 const mostEnding = 8;
 
 interface OpenGroup<S> {

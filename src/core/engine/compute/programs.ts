@@ -86,7 +86,7 @@ export class Programs<S> {
     const program = new Program(computedOf(itemAt(outputs, 0).tensor).shape, this.#inputs.idOf);
     const values = new Map<SlabOutput<S>, Value>();
     const quantised = new Map<string, Value>();
-    // Codes before scales, because making codes measures how much of a change they keep.
+    // Codes come before scales, because making codes measures how much of a change they keep.
     for (const output of outputs.toSorted(
       (a, b) => Number(isScales(a.tensor)) - Number(isScales(b.tensor)),
     )) {

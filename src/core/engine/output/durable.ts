@@ -127,7 +127,7 @@ const placeOf = async (file: string): Promise<string> => {
   }
 };
 
-/** Codes of replacing after which writing in place may work. */
+/** After failing to replace a file with one of these codes, writing in place may work. */
 const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
 
 /**

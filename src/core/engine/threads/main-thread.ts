@@ -2,7 +2,7 @@ import { isMove, operandsOf } from '../../methods/operations/index.js';
 import type { MergePlan, PlannedTensor } from '../../plan/plan.js';
 import { operandKind } from '../../tensor/stored-tensor.js';
 
-/** The main thread reads and writes as much while two others start. */
+/** Bytes that the main thread reads and writes in the time that starting two threads takes. */
 const mostBytes = 64e6;
 
 /** Output bytes per task. Between tasks, about a millisecond each, the main thread handles signals. */
@@ -11,7 +11,7 @@ export const mainThreadSlice = 1024 * 1024;
 /** True if the main thread is faster than starting threads: few bytes, only copied or averaged. */
 export const suitsMainThread = ({ cost, shards }: Pick<MergePlan, 'cost' | 'shards'>): boolean =>
   cost.bytesToRead + cost.bytesToMeasure + cost.bytesToWrite <= mostBytes &&
-  // Not the stated cost: `checkPlan` checks only offsets.
+  // Does not use the stated cost, because `checkPlan` checks only offsets.
   shards.flatMap(({ tensors }) => tensors).reduce((sum, { begin, end }) => sum + end - begin, 0) <=
     mostBytes &&
   shards.every(({ tensors }) => tensors.every(isSimple));

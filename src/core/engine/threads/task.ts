@@ -35,7 +35,7 @@ export interface Message<N extends TaskName = TaskName> {
   readonly shared: SharedArrayBuffer;
 }
 
-/** NaN or infinity among a job's watched values. */
+/** NaN and infinite elements that a job found in its watched values. */
 export interface FoundNonFinite {
   readonly job: number;
   readonly elements: readonly NonFiniteElement[];

@@ -61,7 +61,7 @@ export class Threads {
         // Makes each thread load the file at its start. Without an exported name, piscina would load it again
         // as an ES module.
         name: 'run',
-        // Not Node's own flags: some, such as --input-type, suit only the main script.
+        // Does not pass on Node's own flags, because some, such as --input-type, suit only the main script.
         execArgv: [],
         minThreads: count,
         maxThreads: count,

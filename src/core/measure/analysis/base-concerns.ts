@@ -33,18 +33,20 @@ const sampledLayers = 4;
 const sampledElements = 32 * 1024;
 
 /**
- * Cosine below which an expert's matrix counts as unrelated to the base's. Independent matrices have a cosine
- * near 0; of the 80 pairs, the strongest continued pre-training has 0.8.
+ * An expert's matrix with a smaller cosine counts as unrelated to the base's. Independent matrices have a
+ * cosine near 0; of the 80 pairs, the strongest continued pre-training has 0.8.
  */
 const leastRelated = 0.5;
 
-/** Cosine from which two task vectors share at least nine tenths of the change. */
+/** Two task vectors with at least this cosine share nine tenths of the change. */
 const mostAlike = 0.95;
 
-/** Share of Σ Δ² from rounding to the expert's dtype above which an analysis measures mostly rounding. */
+/**
+ * If rounding to the expert's dtype explains a larger share of Σ Δ², an analysis measures mostly rounding.
+ */
 const mostRounding = 0.5;
 
-/** Cosine of the change with the base from which an expert counts as a multiple of the base. */
+/** If the change's cosine with the base is at least this, the expert counts as a multiple of the base. */
 const mostScaled = 0.98;
 
 interface SampledMatrix {

@@ -53,7 +53,7 @@ const countRows = (
 ): { finite: number; above: number } => {
   if (a.length !== b.length) throw new RangeError(`${a.length} and ${b.length} rows of one tensor`);
   let [finite, above] = [0, 0];
-  // Indexes, because entries would allocate a pair per row.
+  // Loops over indexes, because `entries()` would allocate a pair per row.
   for (let row = 0; row < a.length; row += 1) {
     const mavOfA = a[row] ?? Number.NaN;
     const mavOfB = b[row] ?? Number.NaN;

@@ -1,7 +1,7 @@
 import type { TensorParts } from '../../methods/framework/tensors/tensor-parts.js';
 import { type Partition, type PartName, partNames } from './partition.js';
 
-/** Names with a common prefix, by the part after it. */
+/** A common prefix and the names with it, by the part that follows. */
 interface Branch {
   readonly names: string[];
   readonly parts: Set<PartName>;

@@ -21,7 +21,7 @@ export const splitterOf = ({
   };
 };
 
-/** Escapes a name for a regular expression; `isDotLiteral` leaves dots. */
+/** Escapes a name for a regular expression; if `isDotLiteral`, leaves dots as they are. */
 const escaped = (name: string, isDotLiteral: boolean): string =>
   name.replace(isDotLiteral ? /[\\^$*+?()[\]{}|]/g : /[\\^$.*+?()[\]{}|]/g, '\\$&');
 

@@ -39,10 +39,10 @@ export const beyondRounding = (
   return count;
 };
 
-/** Share of elements that may differ more from a hypothesis, because sums cancel. */
+/** At most this share of elements may differ more from a hypothesis, because sums cancel. */
 const mostApart = 1 / 256;
 
-/** Most difference from a hypothesis, in roundings: for an element, and as root mean square. */
+/** Largest difference from a hypothesis in roundings: of an element, and as root mean square. */
 const [mostRoundings, mostSpread] = [2, 0.75];
 
 /** True if the elements equal a hypothesis up to roundings. */
@@ -74,10 +74,10 @@ export const fits = (
 const sameCut = 0.02;
 
 /**
- * True if each row has a magnitude at a column's most frequent value, the cut. Programs keep only some of the equal changes there.
+ * True if each row has a magnitude equal to a column's most frequent value, which is the cut. Programs keep only some of the changes that equal the cut.
  */
 export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
-  // Twice each, because small changes and outliers have a cut each.
+  // Each column is listed twice, because small changes and outliers have separate cuts.
   const columns = [...(rows[0] ?? []).keys(), ...(rows[0] ?? []).keys()];
   let left = rows;
   while (left.length > 0 && columns.length > 0) {

@@ -35,7 +35,7 @@ const longestKey = 64;
 
 const isComputing = (key: string): boolean => key.length <= longestKey && computing.test(key);
 
-/** Keys that may change results if only one side has them, and whose default is not known here. */
+/** Keys with unknown defaults, which may change results if only one side has them. */
 const decisive = /^(sliding_window|quantization_config|auto_map|\w+_multiplier|\w+_softcapping)$/;
 
 const byMeaning = /^(rope_\w+|tie_word_embeddings)$/;
@@ -81,7 +81,7 @@ const shortened = (text = 'none'): string =>
 /** Keys whose null means a value derived from other settings; loaders may write that value. */
 const derived = /^(num_key_value_heads|head_dim|hidden_activation)$/;
 
-/** Keys without effect if `use_sliding_window` is false; loaders may then write another window. */
+/** Keys that have no effect if `use_sliding_window` is false. Loaders may then write another window. */
 const ofWindow = /^(sliding_window|max_window_layers)$/;
 
 /** Removes settings without effect. Gemma's loaders read `gelu` as its approximation. */
@@ -140,8 +140,8 @@ const isTiedInWords = ({ config, configEdits }: OpenedCheckpoint['checkpoint']):
   configEdits?.[tie] === false || saysTied(config) === true;
 
 /**
- * Returns differences of RoPE's parameters, in the spelling of either generation of transformers, and of
- * scaling on one side only.
+ * Returns the differences of RoPE's parameters, as spelt by either generation of transformers. A scaling on
+ * one side only is also a difference.
  */
 const ropeIn = (found: Config, expected: Config): Difference[] => {
   const differences = ropeDifferences(found, expected);

@@ -3,7 +3,7 @@ import type { Evidence, Sampled } from './evidence.js';
 import { counted, listed } from './faults/kind.js';
 import type { Fault, ProvenTensor } from './proof.js';
 
-/** Allowed relative difference between two draws' sums over elements, in addition to chance. */
+/** Relative difference between two draws' sums that is allowed in addition to chance. */
 const apart = 0.2;
 
 /**

@@ -4,8 +4,8 @@ import type { Dtype } from '../../tensor/dtype.js';
 import { rounded, unitAt } from './precision.js';
 import type { Source } from './sources.js';
 
-// Roundings go to both sides equally. A wrong weight moves all elements of all tensors by a share of the
-// distance to a model: each by less than a rounding, but together by far more than chance.
+// Roundings shift numbers equally in both directions. A wrong weight shifts all elements towards a model by a
+// share of the distance. Each shift is smaller than a rounding, but together they exceed chance by far.
 
 /** A direction of differences: from the expected elements to a model's, or away from zero. */
 export type Direction = Source | 'itself';
@@ -22,20 +22,20 @@ interface Sums {
 
 export type Drifts = ReadonlyMap<Direction, Readonly<Sums>>;
 
-/** A direction of the differences, and how far they go in it as a share of the distance. */
+/** A common direction of differences, and their size as a share of the distance. */
 export interface Drift {
   readonly direction: Direction;
   readonly share: number;
 }
 
-// Means of two short numbers are often ties, and a wrong weight rounds all ties to one side.
+// Means of two numbers in a short dtype are often ties. A wrong weight rounds all ties to one side.
 
 /** A tensor's roundings. */
 export interface Drifting {
-  /** The coarsest dtype whose roundings the elements differ by. */
+  /** The coarsest dtype whose rounding explains the elements' differences. */
   readonly dtype: Dtype;
   readonly drifts: Drifts;
-  /** Set if the tensor's own differences lead to a model. */
+  /** Set if the tensor's own differences point towards a model. */
   readonly leads?: Drift | undefined;
 }
 
@@ -65,12 +65,12 @@ export class DriftTally {
 }
 
 /**
- * Limits on the share, in units in the last place of 1. Norms and angles in a short dtype scale whole
- * tensors.
+ * Largest share that roundings explain, in units in the last place of 1. Norms and angles in a short dtype
+ * scale whole tensors.
  */
 const limits = { towards: 1 / 4, away: 1 / 16, towardsByNorms: 5 / 2, awayByNorms: 1 / 4 };
 
-/** Most standard errors by chance. */
+/** Largest deviation that counts as chance, in standard errors. */
 const byChance = 6;
 
 export interface DriftOptions {
@@ -82,8 +82,8 @@ export interface DriftOptions {
 }
 
 /**
- * Returns the direction in which tensors lead together, if further than roundings, their weights' errors and
- * chance explain.
+ * Returns the direction in which tensors' differences point together, if roundings, errors of the weights and
+ * chance do not explain it.
  */
 export const driftOf = (
   tensors: readonly Drifts[],
@@ -106,8 +106,8 @@ export const driftOf = (
     const limit = isAway
       ? limits[byNorms ? 'awayByNorms' : 'away']
       : limits[byNorms ? 'towardsByNorms' : 'towards'];
-    // Another weight of another model also leads here, as far as the directions agree. Weights of changes do
-    // not scale the base.
+    // A wrong weight of another model also shows in this direction, as far as the directions agree. Weights
+    // of changes do not scale the base.
     const ofWhole = hasBase ? 0 : isAway ? 1 : Math.abs(ofWanted) / length;
     const byWeights = error * (isAway ? ofWhole : Math.sqrt(longest / length) + ofWhole);
     // Sums of several roundings lie between the numbers that one rounding leads to.
@@ -122,14 +122,15 @@ const totalOf = (direction: Direction, all: readonly Sums[]) => {
   const sum = (key: keyof Sums) => all.reduce((total, sums) => total + sums[key], 0);
   const length = sum('length');
   const share = sum('along') / length;
-  // Arithmetic may err equally in all elements of a tensor, for instance in its norm.
+  // Arithmetic may have an equal error in all elements of a tensor, for instance in its norm.
   const apart = all.reduce((total, sums) => total + (sums.along - share * sums.length) ** 2, 0);
   const chance = Math.sqrt(Math.max(sum('squares'), apart)) / length;
   return { direction, share, chance, length, elements: sum('elements'), ofWanted: sum('ofWanted') };
 };
 
 /**
- * Returns tensors that are roundings apart and lead elsewhere, together or alone.
+ * Returns tensors that differ only by roundings, but whose differences point towards a model, together or
+ * alone.
  *
  * @param optionsOf returns undefined for a dtype so fine that its roundings cannot hide wrong weights
  */

@@ -29,9 +29,7 @@ export const elsewhereOf = async (evidence: Evidence, own: Sampled): Promise<Els
   return undefined;
 };
 
-/**
- * Limits on the distance to another place: absolute, and relative to the distance to the tensor's own place.
- */
+/** Largest distance to another place: absolute, and relative to the distance to the tensor's own place. */
 const [nearest, share] = [0.05, 0.2];
 
 const isClose = (found: Float32Array, other: Float32Array, { grain, found: all, wanted }: Sampled): boolean =>

@@ -28,10 +28,10 @@ const leastRight = 256;
 
 const mostRight = 24;
 
-/** Distance from which tensors of different recipes differ; float32 sums may be less apart. */
+/** Tensors of different recipes differ by at least this distance; float32 sums may differ by less. */
 const leastOther = 1e-6;
 
-/** Two tensors of one shape with different numbers, and elements of both. */
+/** Elements of two tensors of one shape that have different numbers. */
 export interface Sampled {
   readonly name: string;
   readonly layer: number | null;
@@ -54,7 +54,7 @@ export interface Sampled {
   readonly isWhole: boolean;
   /** True if the expected tensor is an input's, unchanged. */
   readonly isCopied: boolean;
-  /** Sources that have the sample's elements although the recipe merges. */
+  /** Sources equal to the sample, although the recipe merges them. */
   readonly copyOf: readonly Source[];
 }
 
@@ -121,10 +121,10 @@ export class Evidence {
 
   tensors: readonly ProvenTensor[];
 
-  /** Tensors that are roundings apart but lead elsewhere. */
+  /** Tensors that differ only by roundings, but whose differences point towards a model. */
   drifts: ReadonlyMap<string, Drift> = new Map();
 
-  /** Tensors that differ only because they were rounded to a coarser dtype than stored. */
+  /** Tensors that differ only because they were rounded to a coarser dtype than the stored one. */
   coarse: ReadonlySet<string> = new Set();
 
   get isSample(): boolean {
@@ -227,7 +227,7 @@ export class Evidence {
     return relativeDistance(await this.read(unrounded, shape, own.slices), own.wanted) > leastOther;
   }
 
-  /** True if values explain a sample; elements at a sparsifying method's cut may differ. */
+  /** True if values explain a sample. Elements at a sparsifying method's cut may differ. */
   fitsSample({ found, grain, sources }: Sampled, values: Float32Array): boolean {
     const share = sparsifying.test(this.method) ? mostAtCut : undefined;
     return fits(found, values, grain, [...sources.values()], share);

@@ -51,7 +51,9 @@ export interface MergeProof extends RunCost {
   readonly against: string;
   readonly method: string;
   readonly inputs: readonly VerifiedInput[];
-  /** The drawn tiles, for which alone the verdict holds; null if everything was compared. */
+  /**
+   * The drawn tiles, if only a sample was compared; then the verdict holds for these alone. Otherwise null.
+   */
   readonly sample: ProofSample | null;
   readonly verdict: ProofVerdict;
   /** True for `intact` only. */

@@ -178,7 +178,10 @@ const driftOptions = ({ recipe, method }: Evidence, dtype: Dtype): DriftOptions 
     ? { dtype, error: errorOfWeights(recipe, dtype), byNorms: byNorms.test(method) }
     : undefined;
 
-/** Relative difference from which tensors count as unrelated: √2 for independent ones of equal size. */
+/**
+ * Tensors with at least this relative difference count as unrelated. Independent tensors of equal size have
+ * √2.
+ */
 const unrelated = 0.9;
 
 const verdictOf = (tensors: readonly ProvenTensor[], faults: readonly Fault[]): ProofVerdict => {

@@ -9,26 +9,27 @@ import { mostAtCut, sparsifying } from './sparsifying.js';
 const blockElements = 1024 * 1024;
 
 /**
- * Most shift of a tensor towards another model by roundings, as a share of the distance; the second for
- * `byNorms`.
+ * Largest shift of a tensor towards another model that roundings explain, as a share of the distance; the
+ * second for `byNorms`.
  */
 const [mostTowards, mostByNorms] = [0.05, 0.25];
 
-/** Parts of `mostTowards`: for rounded weights, and for roundings as large as the changes themselves. */
+/** The parts of `mostTowards`: for rounded weights, and for roundings as large as the changes. */
 const [byWeights, byNoise] = [0.012, 2.5];
 
 /**
- * Limits on an element's difference by arithmetic and on the root mean square, in units of the largest term.
+ * Largest difference that arithmetic explains, in units of the largest term: of an element, and as root mean
+ * square.
  */
 const [mostUnits, mostSpread] = [6, 1];
 
-/** Limit on the root mean square over the elements that differ. */
+/** Largest root mean square over the elements that differ. */
 const mostSpreadApart = 1.25;
 
 /** Up to this share of differing elements, a sparsifying method's common cut is not checked. */
 const leastAtCut = 0.003;
 
-/** Most elements, as a share, that differ because Arcee fusion's quantiles are rounded. */
+/** Largest share of elements that differ because Arcee fusion's quantiles are rounded. */
 const mostChosen = 0.25;
 
 /** In vectors up to this size, a sparsifying method may keep nothing. */
@@ -50,8 +51,9 @@ export interface Rounding extends Drifting {
 }
 
 /**
- * Returns how a tensor differs from the expected one, if only by roundings. Refuses differences that lead
- * towards an input: otherwise a lost change below a unit in the last place would pass as rounding.
+ * Returns how a tensor differs from the expected one, if only by roundings. Refuses differences that point
+ * towards an input, because otherwise a lost change smaller than a unit in the last place would pass as
+ * rounding.
  */
 export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<Rounding | undefined> => {
   // A bitwise copy of an input that should have changed is not a rounding.
@@ -82,7 +84,7 @@ class Tally {
   readonly #least: number;
   readonly #mostTowards: number;
   readonly #towards = new Map<Source, { dot: number; length: number }>();
-  /** Elements that differ by more than roundings, and each source's change there. */
+  /** Elements whose differences roundings do not explain, and each source's change there. */
   readonly #off: number[][] = [];
   #elements = 0;
   #differing = 0;
@@ -90,7 +92,7 @@ class Tally {
   #squares = 0;
   #noise = 0;
   #isOff = 0;
-  /** Numbers of elements that no choice of changes gives, and of elements that equal no source's. */
+  /** Number of elements that no choice of changes gives, and of those that equal no source's element. */
   #outside = 0;
   #ofNone = 0;
   #truncated = 0;
@@ -107,7 +109,7 @@ class Tally {
     const isScaled = byNorms.test(method) && isShort;
     this.#factor = isScaled && Math.abs(factor - 1) < 2 ** -6 ? factor : 1;
     this.#mostTowards = isScaled ? mostByNorms : mostTowards;
-    // Float32 sums that cancel are as exact as their terms, not as their result.
+    // The error of a float32 sum depends on its terms, even if they cancel.
     this.#least = isShort ? 0 : wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   }
 
@@ -174,7 +176,7 @@ class Tally {
 
   get kind(): RoundingKind | undefined {
     const isStrict = this.#beyond === 0 && this.#isOff === 0;
-    // In a small vector, rounded quantiles may choose another input's value for each element.
+    // In small vectors, rounding of the quantiles may replace every element by another input's.
     const isChosen = this.#method === 'arcee_fusion' && this.#ofNone === 0;
     const isSmall = isChosen && this.#elements <= smallest;
     if (this.#leads !== undefined && !isSmall && !(isStrict && this.#mostTowards > mostTowards))

@@ -21,7 +21,7 @@ export interface Source {
 }
 
 /**
- * Returns the inputs as sources and, for a base with an adapter, also the base alone, whose files come first.
+ * Returns the inputs as sources. A base with an adapter also gives the base alone, whose files come first.
  */
 export const sourcesOfInputs = (
   inputs: readonly OpenedCheckpoint[],

@@ -1,6 +1,6 @@
-/** Methods that keep the largest changes; programs break ties of equal magnitude differently. */
+/** Methods that keep the largest changes. Programs differ in which changes of equal magnitude they keep. */
 export const sparsifying =
   /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
 
-/** Most elements at such a method's cut, as a share. */
+/** Largest share of elements at such a method's cut. */
 export const mostAtCut = 0.03;

@@ -70,8 +70,8 @@ const rowsByToken = async (
 };
 
 /**
- * Returns runs between two orders; undefined unless both have the same tokens and ids, each id one token, and
- * some token another id.
+ * Returns runs of tokens that map one order to another. Undefined unless both have the same tokens and ids,
+ * each id has one token, and some token has another id.
  */
 const runsBetween = (
   wanted: ReadonlyMap<string, number>,

@@ -10,7 +10,8 @@ export const editedRecord = ({ isSealed }: WrittenRecord): VerifiedFile[] =>
   isSealed === false ? [wrong(provenanceName, 'was edited since it was written')] : [];
 
 /**
- * Returns an entry for the record if its methods, layers or models differ from those that its recipe plans. Also returns entries for listed files that this merge does not write. Skips records of other versions.
+ * Returns an entry for the record if its methods, layers or models differ from those that its recipe plans.
+ * Also returns an entry for each listed file that this merge does not write. Skips records of other versions.
  */
 export const compareRecord = (record: WrittenRecord, plan: MergePlan): VerifiedFile[] => {
   const { content, files, layerloom } = record;

@@ -32,8 +32,8 @@ export interface RegmeanParameters {
   /** Factor of off-diagonal elements, 0 to 1. Default 0.9. */
   scaling?: number | undefined;
   /**
-   * Added to the diagonal of the summed Gram matrices, as a share of its mean, 0 to 1e6. Default 0. Pulls
-   * towards the plain average, which inputs get that are 0 in all rows.
+   * Added to the diagonal of the summed Gram matrices, as a share of its mean, 0 to 1e6. Default 0. It pulls
+   * the result towards the plain average, which is also the result for inputs that are 0 in all rows.
    */
   ridge?: number | undefined;
 }

@@ -6,7 +6,7 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { toCamelCase, toSnakeCase } from './document/case.js';
 import { unknownKeyOf } from './document/invalid.js';
 
-// Spells keys of settings that were read as plain values, such as an experiment's blocks.
+// Names settings that were read as plain values, such as an experiment's blocks, by keys as in YAML.
 
 export const spelt = (key: string): string => toSnakeCase(key) ?? key;
 
@@ -55,7 +55,7 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
   const [type, value] = [schema.shape[key], values[key]];
   if (type === undefined) throw new RangeError(`${key} is a key of the block`);
   const { expected, names } = valuesOf(type);
-  // A word that begins several names stands for none of them.
+  // If a word begins several names, it is not completed.
   const isOpen = names.filter((name) => name.startsWith(String(value))).length > 1;
   const meant = typeof value === 'string' && !isOpen ? nearest(value, names) : undefined;
   return {

@@ -25,7 +25,7 @@ import {
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
 
-/** Most merges: documents that use others twice double the number at each level. */
+/** Most merges. Documents that use others twice double the number of merges at each level. */
 const mostMerges = 1000;
 
 /** A step in a chain of recipes; a repeated one is a cycle. */

@@ -26,7 +26,7 @@ export const recipeKeys = [
   ...['merge_method', 'base_model', 'experts'],
 ];
 
-/** Most bytes of a recipe, in case a user names a checkpoint. */
+/** Most bytes of a recipe. The limit catches a checkpoint given by mistake. */
 const largest = 1_000_000;
 
 /** Most bytes of a record, which has lines for each shard and perhaps each tensor. */

@@ -120,7 +120,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
     ...otherOutput
   } = checkSettings(outputSettings, given, path);
   const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
-  // Only methods with dialects have the parameter `dialect`.
+  // Removes `dialect`, which only methods with dialects take.
   const { dialect: _dialect, ...plain } = rest;
   const parameters = within(path, () =>
     checkParameters(
@@ -149,7 +149,8 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
   const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
     typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
   return {
-    // A setting that is not read above does not compile here; otherwise it would be accepted and ignored.
+    // A setting that is not read above causes a compile error here. Otherwise it would be accepted and
+    // ignored.
     ...({ ...otherCommon, ...otherOutput } satisfies Record<string, never>),
     method: method.name,
     title: method.title,

@@ -70,8 +70,8 @@ export class RecordedInputs {
    */
   async find(model: string): Promise<string | undefined> {
     const input = modelOfText(this.#byText, model);
-    // The paths are of whoever merged, and this user may not be allowed to read them. A model found elsewhere
-    // is compared with the record.
+    // The paths are from the machine that merged, and this user may not be allowed to read them. A model
+    // found elsewhere is compared with the record.
     if (input === undefined || !(await allWithinReach(foundModels(input).map(({ path }) => path))))
       return undefined;
     const found = localText(this.#byText, model, input);

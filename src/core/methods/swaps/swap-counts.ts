@@ -46,7 +46,7 @@ export const checkCounts = (
         layers,
         requested,
         counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
-        // Scaling to the paper's number of layers or more lowers nothing.
+        // If a model has at least the paper's number of layers, scaling does not lower the counts.
         ...(layers < paperLayers
           ? { remedy: `lower the counts or use ${optionName('scaled')} (in a file scaled: true)` }
           : {}),

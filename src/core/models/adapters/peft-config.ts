@@ -13,7 +13,7 @@ import { type NumbersByPattern, numbersByModule } from './pattern/module-numbers
 
 export { adapterConfigName, adapterWeightsName } from '../checkpoint/files/file-names.js';
 
-/** Keys of every kind that do not affect a trained adapter's result. */
+/** Keys of all kinds that do not affect a trained adapter's result. */
 const alwaysIgnored = [
   ...['auto_mapping', 'base_model_class', 'parent_library', 'peft_version', 'revision', 'task_type'],
   // The tensors themselves say which modules were trained.
@@ -28,7 +28,7 @@ const alwaysHonoured = [
 const ignored = new Set([
   ...alwaysIgnored,
   ...['lora_dropout', 'megatron_core', 'qalora_group_size', 'runtime_config'],
-  // Initialisation of A and B; `init_lora_weights` says whether it changed the base too.
+  // Keys for initialising A and B; `init_lora_weights` says whether the base was changed too.
   ...['loftq_config', 'eva_config', 'corda_config', 'lora_ga_config', 'velora_config'],
 ]);
 

@@ -9,7 +9,7 @@ import { mismatchOf } from './experts.js';
 import { type FactoredChange, matrix } from './kinds/factored.js';
 import type { ParameterChange } from './kinds/tuner.js';
 
-/** Refuses a quantised tensor of the base for a kind that is no sum. */
+/** Refuses a quantised base tensor for a kind whose change is not added. */
 export const checkStored = (
   base: CheckpointIndex,
   { config, checkpoint }: Adapter,

@@ -13,7 +13,7 @@ export interface Family {
   /** `model_type` of `config.json`, or `_class_name` in diffusers. */
   readonly types: readonly string[];
   readonly form: ModelKind;
-  /** Parts of names right before the layer number. Default: `usualStacks`. */
+  /** Parts of names directly before the layer number. Default: `usualStacks`. */
   readonly stacks?: readonly string[];
   /** Attributes that hold the base model (transformers' `base_model_prefix`). Default: `usualWholes`. */
   readonly wholes?: readonly string[];

@@ -21,7 +21,10 @@ export interface FileIdentity {
   readonly mtimeNs: string;
   /** SHA-256 of all bytes before the data, in hex. */
   readonly header: string;
-  /** The hub's hash, in the cache of ranges. Replaces mtime (then 0), which changes as bytes arrive. */
+  /**
+   * The hub's hash, for files in the cache of ranges. It replaces mtime (then 0), which changes as bytes
+   * arrive.
+   */
   readonly content?: string;
   /** Set once weights have been read. */
   readonly seen?: FileState;
@@ -64,9 +67,12 @@ export interface CheckpointIndex extends Origin {
   /** Tensors by their names in the files, if reading renamed them. */
   readonly stored?: ReadonlyMap<string, TensorReference>;
   readonly config: Readonly<Record<string, unknown>> | undefined;
-  /** Set if `config` is from `--config`: `withFiles` if all side files are. */
+  /** Set if `config` is from `--config`: `withFiles` if the side files are too. */
   readonly configGiven?: 'alone' | 'withFiles';
-  /** Keys that the tensors contradict or an adapter changes; undefined removes a key. */
+  /**
+   * Changes to `config.json`: keys that the tensors contradict or an adapter changes; undefined removes a
+   * key.
+   */
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** Whether the head equals the embeddings; absent if `config.json` decides. */
   readonly tied?: boolean;

@@ -59,7 +59,7 @@ export const dequantised = (checkpoint: CheckpointIndex): CheckpointIndex => {
   };
 };
 
-/** Puts each tensor at the position of its codes; unquantised tensors stay in place. */
+/** Puts each tensor in the place of its codes; unquantised tensors keep their places. */
 const logicalTensors = (
   stored: ReadonlyMap<string, TensorReference>,
   found: readonly FoundTensor[],

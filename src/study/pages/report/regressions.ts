@@ -54,7 +54,7 @@ export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTab
   };
 };
 
-/** Uses the verdict in the table of comparisons if one of its groups is this merge alone. */
+/** Uses the verdict of the table of comparisons if this merge alone is one of the table's groups. */
 const knownOf = <Of extends Compared>(board: Board, of: Of & Concluded): Of & Concluded => {
   const found = board.subjects
     .filter(({ language, task }) => language === of.model.language && task === of.subject.task)

@@ -11,7 +11,7 @@ export interface Shown {
   readonly value: string;
   readonly stderr: string | undefined;
   readonly interval: readonly [low: string, high: string] | undefined;
-  /** Score on half of the problems of a choice made on the other half. */
+  /** Score on half of the problems of a configuration that was chosen on the other half. */
   readonly otherHalf: string | undefined;
   readonly isBest: boolean;
   /** True for an imported figure beside computed ones. */

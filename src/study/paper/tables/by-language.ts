@@ -54,8 +54,8 @@ export const byLanguage = (board: Board): ScoreTable[] =>
   });
 
 /**
- * Returns the ratios behind the "10 %" of the paper's introduction. The formula is ours: swap ÷ mean(language
- * expert, task expert, soup), averaged over languages.
+ * Returns the ratios that may give the "10 %" in the paper's introduction. The formula is ours: swap ÷
+ * mean(language expert, task expert, soup), averaged over languages.
  */
 const ratios = (rows: readonly TableRow[]): Derived[] =>
   ['swap-best', 'swap-default'].flatMap((group): Derived[] => {

@@ -21,7 +21,10 @@ import {
   type TableRow,
 } from '../../scores/reading/score-table.js';
 
-/** Languages of "all languages" in the paper's Table 2, whose caption says nine: MGSM's without Thai. */
+/**
+ * The paper's ten languages: MGSM's without Thai. Table 2 averages over "all languages", and its caption says
+ * nine.
+ */
 const tenLanguages = [
   'english',
   'german',

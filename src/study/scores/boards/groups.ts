@@ -30,7 +30,9 @@ export interface Group {
   /** The configuration of merges of pairs. */
   readonly configuration?: string;
   readonly competition?: Competition;
-  /** Score on half of the problems if the other half chooses, on the harness's scale. */
+  /**
+   * Score on half of the problems if the configuration is chosen on the other half, on the harness's scale.
+   */
   readonly otherHalf?: number;
 }
 

@@ -11,7 +11,9 @@ export interface HalfChoice {
   /** Index of the configuration that is best on all problems, and its score on them. */
   readonly best: number;
   readonly onAll: number;
-  /** Mean score on half of the problems of the configuration that was best on the other half. */
+  /**
+   * Mean score on half of the problems of the configuration that was best on the other half, over all splits.
+   */
   readonly onOtherHalf: number;
   /**
    * For each configuration, how many of the `2 * splits` halves chose it. Equal configurations share a half.

@@ -50,8 +50,8 @@ export interface Conclusion {
   /** Words for use alone or after "is": `within noise`, `too few problems to say`. */
   readonly words: string;
   /**
-   * Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`, `p =
-   * 0.190`, `250 problems`.
+   * Figures, and the number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`,
+   * `p = 0.190`, `250 problems`.
    */
   readonly evidence: readonly string[];
   readonly difference: string | null;
@@ -117,7 +117,7 @@ const endOf = (
   scores: readonly number[],
 ): 'at floor' | 'at ceiling' | undefined => {
   const { unit } = scaleOf(metric);
-  // BLEU below 0.05 is printed as 0.
+  // BLEU below 0.05 is shown as 0.
   const least = unit === 'percent' ? 1 / n : unit === 'BLEU' ? 0.05 : 0;
   if (scores.every((score) => score < least && least > 0)) return 'at floor';
   return unit === 'percent' && scores.every((score) => 1 - score < least) ? 'at ceiling' : undefined;

@@ -43,7 +43,7 @@ export const choiceErrors = (
 };
 
 export interface ChoiceSpread {
-  /** How much the choice raised the figure. */
+  /** How much choosing on the same problems raised the figure. */
   readonly bias: number;
   readonly spread: Spread;
 }

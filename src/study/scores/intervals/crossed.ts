@@ -107,7 +107,7 @@ const excessOf = (levels: Levels): number => {
 const squaresOf = (values: readonly number[] | Float64Array): number =>
   sumOf(values.map((value) => value * value));
 
-/** Subtracts the common mean from fractional scores, whose squares would lose digits otherwise. */
+/** Subtracts the common mean from fractional scores; without this, their squares would lose digits. */
 const centred = (table: readonly Float64Array[]): readonly Float64Array[] => {
   if (table.every((values) => values.every(Number.isInteger))) return table;
   const mean = sumOf(table.map(sumOf)) / sumOf(table.map(({ length }) => length));

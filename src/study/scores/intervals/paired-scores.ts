@@ -87,7 +87,7 @@ export const meanOfPaired = (parts: readonly PairedScores[]): PairedScores | und
   };
 };
 
-/** Identifies pairs that share no expert by their task experts. */
+/** Mixes bits as MurmurHash3's finaliser does. */
 const commonKey = ({ kind, labels }: Factor): string =>
   JSON.stringify([kind, kind === 'pairs of experts' ? labels.map(taskExpertOf) : labels]);
 

@@ -1,6 +1,6 @@
 import { tCdf } from '../statistics/distributions.js';
 
-/** Degrees of freedom from which Student's t is normal to ten digits. */
+/** From this number of degrees of freedom on, Student's t equals the normal distribution to ten digits. */
 const most = 1e8;
 
 /** Two-sided p-value; `df` may be fractional. */

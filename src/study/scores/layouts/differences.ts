@@ -206,7 +206,7 @@ const equivalenceWords = (
 ): string => {
   if (verdict === 'equivalent') return `equivalent within ±${margin} (${pText(p)})`;
   if (verdict === 'not shown') return `not shown to be equivalent within ±${margin} (${pText(p)})`;
-  // Rounded up, so that the margin can be reached.
+  // Rounds up, so that the margin can be reached.
   const unit = 10 ** digits;
   const least = fixed(Math.ceil(reach * factor * unit) / unit, digits);
   return `±${margin} cannot be shown by these data, whatever the difference: the smallest margin is ±${least}`;

@@ -76,7 +76,7 @@ const rowOf = (
   const means = [...byLayers]
     .map(([layers, of]) => ({
       ...{ layers, n: of.length, first: itemAt(of, 0) },
-      // Ties to 12 digits; fewest layers first.
+      // Equal to 12 digits counts as a tie; then the fewest layers come first.
       mean: Number(meanOf(of.map(({ value }) => value)).toPrecision(12)),
     }))
     .sort((a, b) => sign * (b.mean - a.mean) || a.first.bottom - b.first.bottom || a.first.top - b.first.top);

@@ -62,7 +62,7 @@ const findColumn = ({ columns, problems }: EvaluationResult, metric: string): Sc
  * result lacks a problem or has it twice
  */
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
-  // By name, so that a message names the same two models in any order of results.
+  // Sorts by name, so that a message names the same two models whatever the order of results.
   const byName = results.toSorted((a, b) => (a.model < b.model ? -1 : a.model > b.model ? 1 : 0));
   const first = itemAt(byName, 0);
   for (const result of byName) checkSame(first, result);
@@ -121,7 +121,10 @@ const scoresOf = (result: EvaluationResult, metric: string, keys: readonly strin
 
 interface Problems {
   readonly places: ReadonlyMap<string, number>;
-  /** In order of rows, not of the file, so that translations of the same problems have one order. */
+  /**
+   * Keys are in order of rows rather than of the file, so that translations of the same problems have one
+   * order.
+   */
   keys: readonly string[];
 }
 

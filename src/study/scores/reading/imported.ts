@@ -86,7 +86,7 @@ export class ImportedFigures {
     if (chosen === undefined) return undefined;
     const { summary } = chosen;
     const value = onScale(summary, factor);
-    // Half a step of the coarser figure: rounding explains such a difference.
+    // Rounding explains a difference of at most half a step of the coarser figure.
     const others = found.filter(
       ({ summary: other }) =>
         Math.abs(onScale(other, factor) - value) > 0.5 * Math.min(factor, 100) * 1e-3 + 1e-9,

@@ -9,11 +9,11 @@ export interface Cell {
    * Standard error on the shown scale: over experts and problems for means, over problems for a single model.
    */
   readonly stderr?: number;
-  /** The model, for minima, maxima and single models. */
+  /** The model, if the cell is a minimum, a maximum or a single model's. */
   readonly model?: string;
   /** The chosen configuration's name in the experiment. */
   readonly configuration?: string;
-  /** Score on half of the problems if the other half chooses. */
+  /** Score on half of the problems if the configuration is chosen on the other half. */
   readonly otherHalf?: number;
   /** 95 % interval on the shown scale; includes the choice if the same problems chose the figure. */
   readonly interval?: readonly [low: number, high: number];
@@ -77,7 +77,7 @@ export const cellText = (cell: Cell | null): string =>
 
 /** Rounds halves up, as printed tables do, even if binary fractions are slightly below. */
 export const fixed = (value: number, digits: number): string => {
-  // More digits than a double has mean nothing, and toFixed fails at 1e21.
+  // A double has no meaningful further digits, and toFixed fails at 1e21.
   if (Math.abs(value) >= 1e9) return value.toPrecision(4);
   const text = (value + Math.sign(value) * 1e-9).toFixed(digits);
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;

@@ -9,7 +9,7 @@ export const sumOf = (values: ArrayLike<number>): number => {
   return areWhole ? sum : sorted(values).reduce(add, 0);
 };
 
-/** Short lists are the most frequent, and calling a sort takes longer than sorting them by insertion. */
+/** Most lists are short, and inserting their items in order takes less time than calling a sort. */
 const short = 24;
 
 const sorted = (values: ArrayLike<number>): Float64Array => {

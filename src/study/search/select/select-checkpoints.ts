@@ -145,7 +145,7 @@ const shortfallOf = (
 ): Selection['leftOut'][number] | undefined => {
   for (const [benchmark, least] of Object.entries(atLeast)) {
     const score = ownValue(scores, benchmark);
-    // Tolerates rounding: 1.1 + 0.1 exceeds 1.2 in binary.
+    // Allows for rounding: 1.1 + 0.1 exceeds 1.2 in binary.
     if (score !== undefined && score < least - 1e-9 * Math.abs(least))
       return { name, benchmark, score, atLeast: least };
   }

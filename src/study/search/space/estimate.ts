@@ -27,7 +27,7 @@ export const estimatorOf = (space: SearchSpace): Estimator => {
     lowerOf(
       new Matrix(
         space.points.map((a) =>
-          // Infinite distance gives correlation 0, so different groups are independent.
+          // An infinite distance gives a correlation of 0, so groups are independent.
           space.points.map((b) => correlation ** distanceOf(space, a, b)),
         ),
       ),
@@ -95,7 +95,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
   const blocks = blocksOf(outcomes, count).map((block) => ({ ...block, ...twoWay(outcomes, block) }));
   const sum = (of: (block: (typeof blocks)[number]) => number) =>
     blocks.reduce((total, block) => total + of(block), 0);
-  // Constant outcomes carry no information, so any deviation will do.
+  // If outcomes are constant, any deviation will do, because they carry no information.
   const within =
     sum((block) => block.within) /
       Math.max(
@@ -103,7 +103,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
         sum((block) => block.outcomes),
       ) || 1;
   const freedom = sum(({ points, from, to }) => (points.length - 1) * (to - from - 1));
-  // A floor prevents certainty about configurations that have agreed on every problem so far.
+  // Configurations that agreed on every problem so far would otherwise count as certain.
   const residual = Math.max(freedom > 0 ? sum((block) => block.residual) / freedom : within, within / 200);
   for (const { points, from, to, means } of blocks) {
     const weight = (to - from) / residual;

@@ -5,7 +5,10 @@ import { optionName } from '../../../core/base/errors/option-name.js';
 export interface Coordinate {
   readonly name: string;
   readonly values: readonly string[];
-  /** True for numbers: only adjacent values are neighbours. In unordered coordinates all values are. */
+  /**
+   * True for numbers, of which only adjacent values are neighbours. In unordered coordinates all values are
+   * neighbours.
+   */
   readonly isOrdered: boolean;
 }
 

@@ -18,7 +18,7 @@ import { keepBeating, stopBeating } from './heartbeat.js';
  */
 export const staleAfterMs = 120_000;
 
-/** Most attempts: a claim may vanish before it is read. */
+/** Most attempts to read a claim, which may vanish before it is read. */
 const mostTurns = 100;
 
 export type ClaimState = 'live' | 'dead' | 'gone';
@@ -51,7 +51,7 @@ export const examine = async (path: string, now: StoreClock): Promise<FoundClaim
 const released = new Set<string>();
 
 const parse = (text: string): FoundClaim['claimant'] => {
-  // Without a claimant, only age counts.
+  // If there is no claimant, only the age counts.
   const value = jsonOrNone(text);
   const isWhole =
     isObject(value) &&

@@ -99,7 +99,7 @@ export class BlockSums {
 const addTo = (whole: Float64Array, part: Float64Array): void => {
   if (part.length !== whole.length)
     throw new RangeError(`${part.length} sums of a block for ${whole.length}`);
-  // Indexes, because entries would allocate a pair per number.
+  // Loops over indexes, because `entries()` would allocate a pair per number.
   for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
 };
 

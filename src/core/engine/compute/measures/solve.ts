@@ -48,7 +48,7 @@ export interface Solving {
 }
 
 /**
- * Bits depend on neither instruction set nor number of threads.
+ * The result has the same bits with every instruction set and number of threads.
  *
  * @throws INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
  */

@@ -34,7 +34,7 @@ const usualMargin = 1 / 4;
 /** If these give different counts, the choice is nearly a tie. */
 const margins = [usualMargin / 2, usualMargin, 2 * usualMargin];
 
-/** Common share from which two experts count as changing the same layers. */
+/** Two experts with at least this common share count as changing the same layers. */
 export const mostCommon = 0.9;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

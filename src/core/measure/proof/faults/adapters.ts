@@ -154,7 +154,7 @@ const findingOf = (found: readonly Changed[], factor: number, sentence: string):
   };
 };
 
-/** True if the change was added twice, with a rounding each time, rather than once with twice the scale. */
+/** True if the change was added in two steps, with a rounding each, rather than once with twice the scale. */
 const inTwoSteps = ({ sample, base, change }: Changed): boolean => {
   const [dtype = 'F32'] = sample.grain;
   const steps = base.map((value, at) =>

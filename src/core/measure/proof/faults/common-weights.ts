@@ -4,15 +4,15 @@ import type { Evidence, Sampled } from '../evidence.js';
 import { isShortDtype, rounded, unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
 
-// Weights that all wrong tensors have in common. If experts barely changed, a wrong weight shows only in
-// elements that it rounds to the other side: too few to fit one tensor, and too many for edits.
+// Weights shared by all wrong tensors. If experts barely changed, a wrong weight shows only in the few
+// elements that it rounds to the other side. They are too few for solving a single tensor, and too many for an edit.
 
 export interface CommonWeights {
   readonly samples: readonly Sampled[];
   readonly sources: readonly Source[];
   readonly weights: readonly number[];
   readonly wanted: readonly number[];
-  /** Weights of the first source that give the same numbers; undefined if not determined. */
+  /** The range of the first source's weights that give the same numbers; undefined if not determined. */
   readonly range: readonly [least: number, most: number] | undefined;
 }
 
@@ -21,16 +21,16 @@ const [mostSources, mostElements] = [4, 2 ** 20];
 /** Fewer differing elements do not determine weights. */
 const leastDiffering = 16;
 
-/** Share of the differences that may remain, over all samples and in each. */
+/** Largest unexplained share of the differences: over all samples, and in each. */
 const [mostLeft, mostLeftInOne] = [0.1, 0.25];
 
-/** Most difference of an element from what the weights give, in units in the last place. */
+/** Largest difference of an element from what the weights give, in units in the last place. */
 const mostUnits = 2;
 
 /** Weights nearer to the recipe's count as the recipe's, rounded. */
 const leastApart = 0.004;
 
-/** Most relative distance of the expected changes from a weighted sum of the inputs. */
+/** Largest relative distance between the expected changes and a weighted sum of the inputs. */
 const mostOfChange = 0.01;
 
 /** Returns weights with which the inputs give all of the tensors; undefined if no weights do. */
@@ -70,7 +70,7 @@ const explaining = (samples: readonly Sampled[], sources: readonly Source[]): Co
   if (best === undefined) return undefined;
   const { weights, sum } = best;
   if (weights.every((weight, at) => Math.abs(weight - (wanted[at] ?? 0)) < leastApart)) return undefined;
-  // Other kinds say more about a single input.
+  // For a single input, other kinds of fault say more.
   if (weights.some((weight, at) => Math.abs(weight) < leastApart && Math.abs(wanted[at] ?? 0) >= leastApart))
     return undefined;
   let left = 0;
@@ -118,7 +118,7 @@ const differing = (sample: Sampled, made: Float32Array): number => {
   return count;
 };
 
-/** True if an element differs by more than roundings, and thus was also edited. */
+/** True if an element differs by more than roundings, so that it was also edited. */
 const isFar = (sample: Sampled, made: Float32Array): boolean => {
   const dtype = dtypeOf(sample);
   const vectors = vectorsOf(sample);
@@ -149,7 +149,7 @@ const ofProducts =
 const arithmetics: readonly Arithmetic[] = [
   (sample, weights) => combined(vectorsOf(sample), weights),
   ofProducts((weight) => weight),
-  // Rounds weights too.
+  // The variant that also rounds weights.
   ofProducts(rounded),
 ];
 
@@ -172,10 +172,10 @@ const candidatesOf = (
   return { candidates: [[first, Number((sum - first).toFixed(4))], ...candidates], range };
 };
 
-/** A weight's step, least and largest value, and the error of computing it in steps. */
+/** A weight's step, its smallest and largest value, and the rounding error of adding up steps. */
 const [step, least, most, tiny] = [0.001, -1, 2, 1e-6];
 
-/** Returns the weights of the first of two sources that round most elements as found. */
+/** Returns the weights of the first of two sources with which most elements round to the found numbers. */
 const rangeOf = (samples: readonly Sampled[], sum: number): readonly [number, number] | undefined => {
   const changes = new Float64Array(Math.round((most - least) / step) + 2);
   for (const sample of samples) {
@@ -188,7 +188,7 @@ const rangeOf = (samples: readonly Sampled[], sum: number): readonly [number, nu
       const [rest, half] = [value - sum * (b[at] ?? 0), unit / 2];
       const ends = [(rest - half) / distance, (rest + half) / distance].sort((x, y) => x - y);
       const [from, to] = ends.map((end) => Math.min(most, Math.max(least, end))) as [number, number];
-      // Ends are ties, which are rounded to even numbers.
+      // At the ends of a range are ties, which are rounded to even numbers.
       const inward = (value / unit) % 2 === 0 ? -tiny : tiny;
       const low = Math.ceil((from - least) / step + inward);
       const high = Math.floor((to - least) / step - inward);

@@ -132,7 +132,7 @@ export const scaled: FaultKind = {
   },
 };
 
-/** Share of a tensor's elements below which differences count as an edit. */
+/** If at most this share of a tensor's elements differs, the tensor counts as edited. */
 const mostEdited = 0.02;
 
 /** In a smaller tensor, a few elements are a large share. */
@@ -193,10 +193,13 @@ const blocks = [32, 64, 128, 256] as const;
 /** Steps to try, because the largest number was rounded. */
 const triedSteps = 8;
 
-/** Numbers on a grid may be off by this share of a step, and by their rounding. */
+/** Numbers on a grid may be off by this share of a step, in addition to their rounding. */
 const mostOff = 0.02;
 
-/** Least share of elements on a grid in a quantised tensor, and most in others. */
+/**
+ * A quantised tensor has at least the first share of its elements on a grid, other tensors at most the
+ * second.
+ */
 const [leastOnGrid, mostOnGrid] = [0.99, 0.9];
 
 const [examined, leastBlocks] = [4096, 8];

@@ -153,7 +153,7 @@ const rowOrder = async (
   const [places, from] = [sorted(found), sorted(wanted)];
   const order = new Array<number>(rows);
   for (const [at, place] of places.entries()) {
-    // Roundings may exchange neighbours.
+    // Roundings may have exchanged neighbours.
     const near = [at, at - 1, at + 1].find((other) => {
       const [a, b] = [found[place], wanted[from[other] ?? -1]];
       return a !== undefined && b !== undefined && isSameRow(a, b);

@@ -52,7 +52,7 @@ const solvedIn = (evidence: Evidence, names: readonly string[]): Promise<readonl
       : (await evidence.sampled(names)).flatMap((sample) => solve(sample) ?? []),
   );
 
-/** Differences of solved weights that roundings explain, in short dtypes and in float32. */
+/** Largest differences of solved weights that roundings explain: in short dtypes, and in float32. */
 const [nearWeights, nearInFloat32] = [0.02, 1e-4];
 
 const near = (a: number, b: number, tolerance = nearWeights): boolean =>
@@ -229,7 +229,7 @@ const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind => ({
   },
 });
 
-/** A wider range of weights is stated. */
+/** A range of weights wider than this is stated in the message. */
 const widest = 0.005;
 
 /** Kinds of wrong weights that explain all differences if experts barely changed. */
@@ -241,7 +241,10 @@ export const kindsInCommon: readonly FaultKind[] = [
 /** Number of elements, over all tensors, for solving weights that differ by less than a rounding. */
 const mostTogether = 2 ** 20;
 
-/** A fault: weights that roundings hide in single tensors, solved over all of them. */
+/**
+ * A fault: weights that are slightly wrong. Roundings hide this in single tensors, so they are solved over
+ * all tensors.
+ */
 export const driftingWeights: FaultKind = {
   kind: 'wrong_weights',
   find: async (evidence, names) => {
@@ -288,10 +291,10 @@ export const driftingWeights: FaultKind = {
   },
 };
 
-/** Relative difference up to which the expected tensors are one weighted sum. */
+/** Expected tensors within this relative difference of a weighted sum count as one. */
 const leastOfSum = 1e-4;
 
-/** A fault: tensors' differences lead to a model, or away from zero, and are not a weighted sum. */
+/** A fault: tensors' differences point towards a model, or away from zero, but are not a weighted sum. */
 export const drifting: FaultKind = {
   kind: 'drift',
   find: async ({ drifts }, names) => {
@@ -312,7 +315,7 @@ export const drifting: FaultKind = {
   },
 };
 
-/** A fault: the experts have about their weights, but the rest is not the base. */
+/** A fault: experts have about their weights, but added to another base. */
 export const anotherBase: FaultKind = {
   kind: 'another_base',
   find: async (evidence, names) => {

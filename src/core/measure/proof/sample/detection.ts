@@ -6,9 +6,9 @@ export interface SampledTensor {
   readonly drawnElements: number;
 }
 
-/** The chance that a sample finds a change, before the seed is known. */
+/** The chance that a sample finds a change, known before the seed is drawn. */
 export interface Detection {
-  /** Numbers of elements changed at random places, each with the chance of finding one of them. */
+  /** Numbers of elements that are changed at random places, each with the chance of finding one of them. */
   readonly random: readonly { readonly elements: number; readonly probability: number }[];
   /** The smallest chance of finding a change within one tile, over all tiles. */
   readonly oneTile: number;

@@ -16,8 +16,8 @@ export interface Reading {
 }
 
 /**
- * Returns which input bytes the elements of operands need. Needs all bytes for statistics of whole tensors
- * (such as a threshold), and for tensors with moved or decoded rows.
+ * Returns which input bytes the elements of operands need. Statistics of whole tensors (such as a threshold)
+ * and tensors with moved or decoded rows need all bytes.
  */
 export const readingOf = async (operands: readonly Operand[], shape: Shape): Promise<Reading> => {
   const elements = elementsOf(shape);

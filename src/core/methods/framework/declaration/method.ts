@@ -29,8 +29,8 @@ export interface NeededStatistics {
   readonly experts: readonly ModelInput[];
   /**
    * `rows`: the task vectors' MAVs, for every row if `eachRow`, otherwise means. `thresholds`: for each task
-   * vector, the magnitude that a share (`densities`) of its elements reaches; and the majority sign among
-   * these elements.
+   * vector, the magnitude that a share (`densities`) of its elements reaches, and the majority sign of these
+   * elements.
    */
   readonly what:
     | { readonly kind: 'rows'; readonly rows: Rows; readonly eachRow: boolean }
@@ -62,7 +62,7 @@ export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
   /** Thresholds of magnitude, for `thresholds`. */
   readonly thresholds: readonly number[];
-  /** The sign of most sums of changes that reach the thresholds. */
+  /** The sign of most sums of those changes that reach the thresholds. */
   readonly majoritySign: MajoritySign;
 }
 
@@ -115,7 +115,10 @@ export interface Compiled {
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
   /** The output's tensors, if other than the first model's. */
   readonly outputs?: readonly OutputTensor[];
-  /** If layers are rearranged: for each output layer, the layer it is like and those combined with it. */
+  /**
+   * Set if layers are rearranged: for each output layer, the layer that it resembles and those combined with
+   * it.
+   */
   readonly layersLike?: readonly Origin[];
   /** True if multi-token prediction is left out because the number of other layers changed. */
   readonly leavesDraftsOut?: boolean;

@@ -99,7 +99,7 @@ const breakTies = async (
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
     const rest = kept - above;
     bounds[index] = { bits, cutoff: early ? elements : 0, early };
-    // Zeros need no cutoff: kept and dropped ones are equal.
+    // Zeros need no cutoff, because kept and dropped zeros are equal.
     if (rest < equal && threshold !== true && bits > 0)
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }

@@ -53,8 +53,8 @@ export interface Measurer {
   /** Kullback-Leibler divergence of softmax(x) from softmax(base), by row. */
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
   /**
-   * Counts, for each value, elements with a magnitude above `bits`, and those among them where no other value
-   * has one.
+   * Counts, for each value, elements with a magnitude above `bits`. Also counts those of them at which no
+   * other value is above `bits`.
    */
   alone(program: Program, values: readonly Value[], bits: number): Promise<Float64Array>;
   /** Returns the number of positive minus negative elements, by value. */

@@ -26,12 +26,15 @@ interface Node {
   readonly dtype: ArithmeticDtype;
 }
 
-/** A source, and how slices cut it if not by element. */
+/** A source, and how it is cut into slices if not by element. */
 export interface ProgramSource extends StoredTensor {
   readonly sliced?: RowSlicing | WholeSlicing;
 }
 
-/** Sums of rows: row r is the sum of terms `starts[r]` to `starts[r + 1]` (exclusive). */
+/**
+ * Sums of rows. Row r of the result is the sum of the terms from `starts[r]` up to, but excluding,
+ * `starts[r + 1]`.
+ */
 export interface RowSums {
   readonly starts: ArrayLike<number>;
   /** Pairs of row index and coefficient. */
@@ -43,7 +46,7 @@ export interface Emitted {
   readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
   readonly values: readonly number[];
-  /** Values to check for NaN and infinity; `watchedOf[i]`: those that wanted value i depends on. */
+  /** Values to check for NaN and infinity. `watchedOf[i]` lists those that wanted value i depends on. */
   readonly watched: readonly number[];
   readonly watchedOf: readonly (readonly number[])[];
   readonly columns: number;

@@ -36,7 +36,7 @@ const sampleBins = 2 ** 16;
 /** Largest bits of a magnitude, including NaN, plus 1. */
 const end = 2 ** 31;
 
-/** A search for a magnitude from `low` to `high` (exclusive), as float32 bits. */
+/** A search for a magnitude in the range from `low` to `high` (exclusive), as float32 bits. */
 interface Search {
   low: number;
   high: number;
@@ -55,8 +55,8 @@ export interface Sampled {
 
 /**
  * Finds order statistics of magnitudes exactly in O(n), by radix selection: histograms of float32 bits over
- * ever narrower windows. A sample gives the first window; a wrong guess costs a pass but never changes the
- * result. Zeros have no bin: they are the uncounted elements.
+ * ever narrower windows. A sample gives the first window. A wrong guess costs a pass, but does not change the
+ * result. Zeros have no bin; their number is what the bins do not count.
  *
  * @param wanted a rank per value
  * @param size n, the number of elements per value
@@ -91,8 +91,8 @@ const binsFor = (size: number): number =>
 
 /**
  * Derives windows and guesses from a sample. A rank's window is a confidence interval of six standard
- * deviations; its most frequent magnitudes are candidates. If many elements tie, as in differences of 16-bit
- * numbers, the statistic is most likely a candidate. The guess uses half the interval.
+ * deviations; its most frequent magnitudes are candidates. If many elements are equal, as in differences of
+ * 16-bit numbers, the statistic is probably a candidate. The guess uses half the interval.
  */
 export const sampleMagnitudes = async (
   wanted: readonly WantedRank[],
@@ -121,8 +121,8 @@ export const sampleMagnitudes = async (
     };
     const { highest, lowest, filled } = binsWithin(margin);
     const frequent = filled.sort((a, b) => (inBins[b] ?? 0) - (inBins[a] ?? 0));
-    // Tied differences have few significant bits. Bins start at 1, so that such a magnitude, a multiple of
-    // 2^shift, is the last in its bin.
+    // Equal differences have few significant bits, so their magnitude is a multiple of 2^shift. Bins start at
+    // 1, so that such a magnitude is the last in its bin.
     const lastOf = (bin: number) => (bin + 1) * 2 ** whole.shift;
     const window = windowOver(lowest < 0 ? 0 : lastOf(lowest - 1) + 1, lastOf(highest) + 1, bins);
     const near = binsWithin(margin / 2);

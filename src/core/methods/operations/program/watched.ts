@@ -3,7 +3,7 @@ import type { ProgramNode } from '../../../native/job.js';
 
 const movesBits: ReadonlySet<ProgramNode['kind']> = new Set(['select', 'assemble', 'fillRows']);
 
-/** Nodes whose inputs are whole tensors with elements that do not correspond to the output's. */
+/** Nodes with whole tensors as inputs, whose elements do not correspond to the output's. */
 const ofWhole: ReadonlySet<ProgramNode['kind']> = new Set(['product', 'combineRows']);
 
 /** True if the node's result is NaN or infinite wherever this input is. */
@@ -36,7 +36,7 @@ export const watchedFor = (
     const { kind } = itemAt(nodes, value - sources);
     return kind !== 'quantise' && !movesBits.has(kind);
   };
-  /** Values whose NaN and infinity show in a watched value. */
+  /** Values that need no check, because their NaN and infinity show in a watched value. */
   const told = new Set<number>();
   const watchComputed = (value: number): void => {
     if (isComputed(value)) watched.add(value);

@@ -24,7 +24,7 @@ export interface Concatenate<T> {
   }[];
 }
 
-/** Returns the greatest common divisor of the parts' columns, in which all runs are measured. */
+/** Returns the greatest common divisor of the parts' numbers of columns, the unit of all runs. */
 export const commonWidth = (counts: readonly number[]): number =>
   counts.reduce((a, b) => {
     while (b > 0) [a, b] = [b, a % b];

@@ -30,7 +30,7 @@ export interface Consensus<T> {
     readonly pruning: Pruning | null;
   }[];
   readonly election: Election | null;
-  /** The divisor: 1, or the summed changes' weights or number. A divisor of 0 becomes 1. */
+  /** The divisor: 1, or the weights or the number of the summed changes. A divisor of 0 becomes 1. */
   readonly divisor: 'none' | 'weights' | 'count';
   readonly scale: number;
 }
@@ -40,7 +40,7 @@ export const mostTaskVectors = 64;
 
 export const tooManyTaskVectors = `it combines more than ${mostTaskVectors} task vectors`;
 
-/** Words for `tie`. Peers elect + if changes sum to 0; TIES' authors use the majority's sign. */
+/** Words for `tie`. If changes sum to 0, other programs elect +, and TIES' authors the majority's sign. */
 const elected = { positive: ' of one sign', negative: ' of one sign, − where they cancel' };
 
 export const consensus = {

@@ -2,7 +2,7 @@ import { Document, isScalar, isSeq, visit } from 'yaml';
 
 /** Formats a recipe, with lists of numbers on one line, without final newline. */
 export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string => {
-  // Not folded, because spaces in templates matter.
+  // Lines are not folded, because spaces in templates matter.
   const document = new Document(recipe, { aliasDuplicateObjects: false });
   visit(document, {
     Seq: (_key, node) => {

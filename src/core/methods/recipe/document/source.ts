@@ -42,7 +42,7 @@ export const locationOf = ({ source: { file, text, lines, foreign }, offset }: M
   if (foreign !== undefined) return { file, line: 1, column: 1, excerpt: '' };
   const { line, col: column } = lines.linePos(Math.min(offset, text.length));
   const start = itemAt(lines.lineStarts, line - 1);
-  // Only an excerpt, because a file may be one long line.
+  // Takes only an excerpt, because a file may be one long line.
   const shown = text.slice(start, start + column - 1 + before + after);
   const end = shown.indexOf('\n', column - 1);
   return { file, line, column, excerpt: excerptOf(end < 0 ? shown : shown.slice(0, end), column) };

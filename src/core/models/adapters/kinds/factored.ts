@@ -2,7 +2,7 @@ import { bytesOfTensor, elementsOf, type Shape, type TensorReference } from '../
 
 export type FactorShape = readonly [rows: number, columns: number];
 
-/** A small matrix in a stored tensor `S`, whose rows are `stride` elements apart. */
+/** A small matrix in a stored tensor `S`. Consecutive rows are `stride` elements apart. */
 export interface FactorPiece<S> {
   /**
    * `transposed`: rows of the piece are columns of the tensor. `diagonal`: the tensor is the diagonal.

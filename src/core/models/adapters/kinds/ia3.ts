@@ -16,7 +16,7 @@ export const ia3 = tuner({
     const { shape } = scales.tensor;
     const count = elementsOf(shape);
     const isOfConvolution = shape.length > 2 && shape[1] === count;
-    // Shapes of a convolution's scales do not show what they scale.
+    // A convolution's shapes do not show whether inputs or outputs are scaled.
     const isOfOutputs = isOfConvolution
       ? Array.isArray(feedForward) && !feedForward.some((name) => module.endsWith(name))
       : shape.length === 2 && shape[1] === 1;

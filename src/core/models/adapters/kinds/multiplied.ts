@@ -20,20 +20,20 @@ export interface BlockMultiplier<S> {
   readonly size: number;
   readonly blocks: number;
   /**
-   * How skew-symmetric Q is stored: `upper`: elements above the diagonal, by rows; `lower`: the same of Qᵀ;
-   * `whole`: M, with Q = (M − Mᵀ) / 2.
+   * How skew-symmetric Q is stored. `upper`: its elements above the diagonal, by rows. `lower`: those of Qᵀ.
+   * `whole`: a matrix M with Q = (M − Mᵀ) / 2.
    */
   readonly skew: 'upper' | 'lower' | 'whole';
-  /** Number of terms of the power series of (I − Q)⁻¹ · (I + Q); null: R = (I + Q)⁻¹ · (I − Q). */
+  /** Number of terms in the power series for (I − Q)⁻¹ · (I + Q). If null, R = (I + Q)⁻¹ · (I − Q). */
   readonly terms: number | null;
-  /** Limit on ‖Q‖, to which a larger Q is scaled down (constrained OFT). */
+  /** Largest ‖Q‖; a larger Q is scaled down to it (constrained OFT). */
   readonly limit: number | null;
-  /** For a stage of a butterfly: how inputs are permuted around the blocks. */
+  /** For a stage of a butterfly, how inputs are permuted before and after the blocks. */
   readonly butterfly: { readonly stage: number; readonly stages: number } | null;
   readonly source: S;
 }
 
-/** W times factors, one after another, rounded once at the end. */
+/** The product of W and factors, applied one after another and rounded once at the end. */
 export interface MultipliedChange {
   readonly kind: 'multiplied';
   readonly by: readonly Multiplier<TensorReference>[];

@@ -1,7 +1,10 @@
 import type * as z from 'zod';
 import type { Shape, TensorChange, TensorReference } from '../../../tensor/reference.js';
 
-/** Limit on a tensor's elements if a tuner computes with them: as float64, they take eight bytes each. */
+/**
+ * Largest number of elements in a tensor that a tuner computes with. As float64, elements take eight bytes
+ * each.
+ */
 export const mostSmall = 2 ** 26;
 
 export interface NamedTensor {

@@ -2,14 +2,14 @@ import type { Pattern } from './python-pattern.js';
 
 type Assertion = Extract<Pattern, { kind: 'assertion' }>['holds'];
 
-/** Remaining work units for one configuration's patterns: limits hostile patterns. */
+/** Remaining work units for one configuration's patterns. They limit hostile patterns. */
 export interface Effort {
   left: number;
 }
 
 export class StepLimitError extends Error {}
 
-/** About a second: enough for ten patterns over the modules of the largest mixtures. */
+/** Units for about a second: enough for ten patterns over the modules of the largest mixtures. */
 export const usualEffort = (): Effort => ({ left: 6e7 });
 
 const costOfState = 1_000;
@@ -45,7 +45,7 @@ export const wholeMatcher = (pattern: Pattern, effort: Effort): ((text: string) 
   const end = add({ next: none });
   const first = build(pattern, end, add);
 
-  // Typed arrays: a visit costs less than an object lookup.
+  // Uses typed arrays, because visiting them costs less than an object lookup.
   const next = Int32Array.from(states, (state) => state.next);
   const other = Int32Array.from(states, (state) => state.other ?? none);
   const oneOf = states.map((state) => state.oneOf);

@@ -14,7 +14,7 @@ export interface ModelOfLayers {
 export interface DescribingSection {
   readonly path: readonly string[];
   readonly section: Section;
-  /** Keys with the number of layers, each with a factor: units counted per layer. */
+  /** Keys with the number of layers, or of units per layer; each has the number of units per layer. */
   readonly counts: Readonly<Record<string, number>>;
   readonly type: string | undefined;
   readonly traits: readonly Trait[];

@@ -6,7 +6,7 @@ import { ropeDifferences } from './rope.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** Keys that experts of one base share. Shapes imply most of them, but keys give clearer errors. */
+/** Keys that experts of one base share. Shapes imply most of these values, but keys give clearer errors. */
 const structural =
   /^(architectures|model_type|(hidden|intermediate|vocab)_size|head_dim|num_(hidden_layers|layers|attention_heads|heads|key_value_heads|kv_heads|(local_)?experts)|n_(embd|head|layer|inner))$/;
 

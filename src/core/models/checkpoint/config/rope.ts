@@ -4,7 +4,7 @@ import { isObject } from '../files/json.js';
 type Config = Readonly<Record<string, unknown>>;
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** Former spellings; for text, the positions of `mrope` are the usual ones. */
+/** Former spellings of RoPE types. For text, the positions of `mrope` are the usual ones. */
 const spellings: Readonly<Record<string, string>> = { su: 'longrope', mrope: 'default' };
 
 /** RoPE parameters in transformers 5's spelling: `rope_type` for `type`, and version 4's top-level keys. */

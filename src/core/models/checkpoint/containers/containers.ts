@@ -12,7 +12,7 @@ import { torchReaders } from './torch/reader.js';
 export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
   safetensorsReader,
   diffusersReader,
-  // Before the reader of all other .pt files.
+  // Precedes the reader of all other .pt files.
   deepspeedReader,
   ...torchReaders,
   ggufReader,

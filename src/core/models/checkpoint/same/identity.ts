@@ -103,7 +103,7 @@ export const observe = (
   hashOf: FileState['hashOf'] = 'samples',
 ): Promise<FileState> =>
   reading(file.path, async () => {
-    // Status first: any later write changes the next status.
+    // Reads the status first, because any later write changes the next status.
     const status = await statOf(handle, file);
     if ((await headerHashOf(handle, file)) !== file.header) throw changed(file, 'has another header');
     return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };

@@ -12,7 +12,7 @@ export interface HubEnvironment {
   readonly token: string | undefined;
   /** The variable or file with the token, for messages. */
   readonly tokenFrom: string | undefined;
-  /** Name of the variable that forbids network access, if any. */
+  /** Name of the variable that forbids network access, if one is set. */
   readonly offline: string | undefined;
   readonly cache: string;
   readonly ranges: string;

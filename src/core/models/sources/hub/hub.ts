@@ -25,5 +25,5 @@ export interface Patience {
   readonly longestDelayMs: number;
 }
 
-/** About five minutes in total, like the hub's window for rate limits. */
+/** In total about five minutes, the hub's window for rate limits. */
 export const usualPatience: Patience = { attempts: 12, firstDelayMs: 500, longestDelayMs: 60_000 };

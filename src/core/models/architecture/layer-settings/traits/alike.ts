@@ -1,4 +1,4 @@
-/** Families whose layers are alike, in configuration and code. */
+/** Families whose layers are all the same, in configuration and code. */
 export const alikeTypes: readonly string[] = `
 apertus apertus1p5_text arcee aria_text bart bert bert-generation biogpt bitnet blenderbot
 blenderbot-small blip_text_model bloom camembert clip_text_model codegen cohere convbert

@@ -112,7 +112,7 @@ export const listOrOne = (key: string): Saying => {
   };
 };
 
-/** A dictionary by layer number with exceptions only: `{"05": {…}}`. */
+/** A dictionary of exceptions by layer number: `{"05": {…}}`. */
 export const byNumber = (key: string): Saying => ({
   keys: [key],
   read: ({ section, layers }) => {
@@ -131,7 +131,7 @@ export const byNumber = (key: string): Saying => ({
   }),
 });
 
-/** The values of layers that are not listed, and of those that are. */
+/** A value for layers that are not listed, and one for those that are. */
 type Pair = readonly [unknown, unknown];
 
 const isLayerList = (value: unknown): value is number[] =>

@@ -22,7 +22,7 @@ const countsIn = (section: Section, stack: string): string[] => {
   if (stack.endsWith('single_transformer_blocks')) return ['num_single_layers'].filter(isThere);
   const side = sideOf(stack);
   if (side === undefined) return usualCounts.filter(isThere);
-  // By default, T5's decoder has as many layers as the encoder.
+  // By default, T5's decoder has the encoder's number of layers.
   if (stack.endsWith('decoder.block') && isThere('num_layers')) return ['num_decoder_layers'];
   const own = [`${side}_layers`, `num_${side}_layers`, `${side}_num_hidden_layers`].filter(isThere);
   if (own.length === 0) return usualCounts.filter(isThere);

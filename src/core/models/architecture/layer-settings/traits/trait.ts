@@ -7,7 +7,7 @@ export interface Trait {
   readonly says: readonly [Saying, ...Saying[]];
   /** The stack that the setting applies to, in encoder–decoder families; default: both. */
   readonly of?: 'encoder' | 'decoder';
-  /** True if the configuration may omit the setting, and layers are then alike. */
+  /** True if the configuration may omit the setting. Then all layers are the same. */
   readonly optional?: boolean;
   /** Why layers cannot be reordered. */
   readonly because?: string;

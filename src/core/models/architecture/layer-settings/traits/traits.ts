@@ -29,7 +29,7 @@ export const denseThenEach = rule(
 );
 export const onlyFirstDense = rule((layer) => (layer === 0 ? dense : sparse));
 
-/** If `isSo`, the first layer has other tensors than the rest, or computes differently. */
+/** Refuses models whose first layer has other tensors than the rest, or computes differently, if `isSo`. */
 export const firstDiffersIf = (key: string, isSo: (described: Described) => boolean): Trait => ({
   says: [rule((layer, _layers, described) => isSo(described) && layer === 0, [key])],
   because: 'makes the first layer unlike the others: it can stand first only, and no other can',
@@ -142,7 +142,7 @@ export const sharedKeys = (otherwise: number): Trait => {
     ],
   };
 };
-/** Embedding tables with columns for each layer, which stacking would have to reorder. */
+/** Embedding tables with columns for each layer. Stacking would have to reorder these columns. */
 export const perLayerInputs = (otherwise: number): Trait =>
   byItsNumber(
     'hidden_size_per_layer_input',

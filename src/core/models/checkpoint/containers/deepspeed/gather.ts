@@ -8,7 +8,7 @@ import { invalidTorchFile, unsupported } from '../torch/refusals.js';
 import type { Flat, ModelState, NamedShape, OptimizerState } from './states.js';
 
 export interface Ranks {
-  /** A single one for all ranks in stages 1 and 2; one per rank in stage 3. */
+  /** Model states: one for all ranks in stages 1 and 2, one per rank in stage 3. */
   readonly models: readonly ModelState[];
   readonly optimizers: readonly OptimizerState[];
   /** The file of rank 0, for errors. */

@@ -48,7 +48,7 @@ const grammar: Grammar = {
         },
       ]) satisfies [number, Grammar['operations'][number]][],
     ),
-    // BUILD: attributes, which are not needed
+    // BUILD: attributes, which are ignored
     98: (machine) => {
       machine.pop();
       const object = machine.top();

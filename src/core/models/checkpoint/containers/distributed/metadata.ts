@@ -190,7 +190,7 @@ const piecesOf = (
   });
   if (chunks.length === 0)
     throw new LayerloomError('HEADER_INVALID', { file, tensor, reason: 'has no pieces' });
-  // Devices beyond a tensor's last row hold empty pieces, and may write none.
+  // Devices without rows of a tensor have empty pieces, or write none.
   const filled = chunks.filter(({ sizes }) => elementCount(sizes) !== 0);
   return (filled.length > 0 ? filled : chunks.slice(0, 1)).map(({ at, sizes }) => {
     const wrong = (reason: string) =>

@@ -38,7 +38,7 @@ const takeGlobal = (name: string, file: string): Value => {
   throw new LayerloomError('PICKLE_RUNS_CODE', { file, calls: short(name) });
 };
 
-/** Takes the arguments and the class below them. A `torch.Size` becomes its tuple. */
+/** Takes the arguments and the class below them from the stack. A `torch.Size` becomes its tuple. */
 const instance = (machine: Machine): void => {
   const args = tupleItems(machine.pop());
   const name = globalName(machine.pop());

@@ -35,7 +35,7 @@ const piecesIn = async (file: string): Promise<readonly PlacedPiece[]> => {
   return (await found).get(basename(file)) ?? [];
 };
 
-/** Bytes at a stream's start and end to read at once: the pickle, and the zip's directory. */
+/** Bytes to read at once from a stream's start and end, which have the pickle and the zip's directory. */
 const [startBytes, endBytes] = [2048, 1024];
 
 /** Returns a reader of a stream that reads the file only a few times. */

@@ -18,7 +18,7 @@ export interface GgufHeader {
   readonly tensors: readonly GgufTensor[];
 }
 
-/** Most header bytes, metadata keys and tensors: several times the largest models'. */
+/** Most bytes of a header, most metadata keys and most tensors: several times those of the largest models. */
 const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
 const firstBytes = 1 << 20;
@@ -127,7 +127,7 @@ const checkLength = ({ file, fileBytes }: Layout, expected: number): void => {
     throw new LayerloomError('FILE_LENGTH_MISMATCH', { file, expected, actual: fileBytes });
 };
 
-/** Refuses overlapping tensors, which would share values at different places of the model. */
+/** Refuses overlapping tensors, because they would share values at different places of the model. */
 const checkApart = (tensors: readonly GgufTensor[], file: string): void => {
   const inOrder = tensors.toSorted((a, b) => a.begin - b.begin);
   for (const [index, { name, begin }] of inOrder.entries())

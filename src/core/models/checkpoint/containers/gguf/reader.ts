@@ -46,7 +46,7 @@ export const ggufReader: ContainerReader = {
   extension: '.gguf',
   carriesSideFiles: true,
   weightsIn: (names) => {
-    // Image projectors lie beside the model.
+    // Projectors for images may lie beside the model.
     const found = names.filter((name) => name.endsWith('.gguf') && !name.startsWith('mmproj'));
     return found.length === 1 ? found : [];
   },

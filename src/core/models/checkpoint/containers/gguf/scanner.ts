@@ -19,7 +19,7 @@ export const invalidGguf = (file: string, reason: string, tensor?: string): Laye
     reason,
   });
 
-/** Most bytes of keys and names (ten times llama.cpp's limits) and of stored metadata texts. */
+/** Most bytes of keys and names (ten times llama.cpp's limits), and of stored metadata texts. */
 const [mostKeyBytes, mostTextBytes] = [65_535, 1 << 20];
 
 /** Bytes of a metadata value by type number; strings and arrays have no fixed size. */

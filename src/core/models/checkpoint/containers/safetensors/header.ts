@@ -35,7 +35,7 @@ export interface Header {
 export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number): number => {
   if (fileBytes < prefixBytes) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
   const length = new DataView(prefix.buffer, prefix.byteOffset, prefixBytes).getBigUint64(0, true);
-  // A length beyond the file's end suggests another format, so the error does not report it.
+  // A length beyond the file's end suggests another format, so the error does not quote the length.
   if (length > maxHeaderBytes)
     throw new LayerloomError(
       'HEADER_TOO_LARGE',

@@ -166,7 +166,7 @@ const view = (
   const [extents, steps] = [counts(shape), counts(strides)];
   if (dtype === undefined || !isCount(offset) || extents === undefined || extents.length !== steps?.length)
     throw odd(file);
-  // The metadata mark conjugated or negated values.
+  // The metadata marks conjugated or negated values.
   const hasBits = metadata !== undefined && metadata !== null && !isEmptyDict(metadata);
   if (hasBits) throw unsupported(file, 'it has tensors whose bits are not their values (conj, neg)');
   return { kind: 'tensor', storage, dtype, offset, shape: extents, strides: steps };

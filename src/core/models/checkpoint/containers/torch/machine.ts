@@ -134,7 +134,7 @@ export class Machine {
       const given = itemAt(items, at);
       // In Python, True equals 1.
       const key = typeof given === 'boolean' ? Number(given) : given;
-      // Python keeps the last duplicate, other readers the first.
+      // For duplicate keys, Python keeps the last value, other readers the first.
       if (dict.items.has(key))
         throw invalidTorchFile(this.file, 'its pickle has a key twice in one dictionary');
       dict.items.set(key, itemAt(items, at + 1));

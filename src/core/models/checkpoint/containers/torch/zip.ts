@@ -27,7 +27,7 @@ const [all16, all32] = [0xffff, 0xffffffff];
 const viewOf = (bytes: Uint8Array): DataView =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** Reads a 64-bit number. Values beyond 2⁵³ lose precision, but exceed any file's length anyway. */
+/** Reads a 64-bit number. Values beyond 2⁵³ lose precision, but any such value exceeds a file's length. */
 const big = (view: DataView, at: number): number => Number(view.getBigUint64(at, true));
 
 /**
@@ -191,7 +191,7 @@ const decodeName = (bytes: Uint8Array, file: string): string => {
   }
 };
 
-/** Bytes after a local header to read at first: PyTorch's padding to 64 fits. */
+/** Bytes to read at first after a local header's start; they include PyTorch's padding to 64. */
 const firstBytes = 128;
 
 /**

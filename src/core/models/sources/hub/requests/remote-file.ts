@@ -31,7 +31,7 @@ export class RemoteFile implements RemoteBytes {
   readonly #hub: HubSession;
   readonly #id: string;
   readonly #commit: string;
-  /** Target of the hub's redirect, reused until it expires. */
+  /** Target of the hub's redirect, which is reused until it expires. */
   #address: string | undefined;
   /** The file server's ETag, which must be equal for all ranges. */
   #served: string | undefined;

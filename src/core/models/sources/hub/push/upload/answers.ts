@@ -54,8 +54,8 @@ const checkParts = (given: Readonly<Record<string, string>>, bytes: number): Rec
   const wanted = Math.ceil(bytes / partBytes);
   if (parts.length !== wanted || parts.some(([name], index) => Number(name) !== index + 1))
     throw new Error(`${parts.length} parts of ${partBytes} bytes for a file of ${bytes}`);
-  // The library sorts addresses by these names, integer-like ones first: `10000` would precede `00001`. Six
-  // digits keep the order.
+  // The library sorts addresses by these names, integer-like ones first: `10000` would precede `00001`. With
+  // six digits the order is right.
   const addresses = parts.map(([, href], index) => [String(index + 1).padStart(6, '0'), address.parse(href)]);
   return { chunk_size: chunkSize, ...Object.fromEntries(addresses) };
 };

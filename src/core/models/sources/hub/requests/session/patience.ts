@@ -109,7 +109,7 @@ export const retryAfter = (
 
 const permanent = /^(CERT_|ERR_TLS|ERR_SSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_INVALID|UND_ERR_INVALID)/;
 
-/** Returns the codes of a network error and of its causes: one per address tried. */
+/** Returns the codes of a network error and of its causes (one for each address tried). */
 const codesOf = (error: unknown): string[] => {
   if (!(error instanceof Error)) return [];
   const { code, errors } = error as { code?: unknown; errors?: unknown[] };

@@ -65,7 +65,8 @@ const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): Pr
 
 export const openConnections = (env: NodeJS.ProcessEnv, limits: ConnectionLimits): Connections => {
   const dispatchers = new Map<string | undefined, Dispatcher>();
-  // Closed here: a pool forgets a client that failed to connect, but may still give it a waiting request.
+  // Closes clients here, because a pool forgets a client that failed to connect, but may still give it a
+  // waiting request.
   const clients = new Set<Client>();
   const clientOf = (origin: URL, options: object): Client => {
     const client = new Client(origin, options);
