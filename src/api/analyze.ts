@@ -112,7 +112,7 @@ export const analyze = async (
   );
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
   const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);
-  // Checked before reading, so that a refused call leaves no directory and an unusable directory costs no
+  // Checks before reading, so that a refused call leaves no directory, and an unusable directory costs no
   // reading.
   const beforeReading = async (names: readonly string[]) => {
     checkThresholdNames(thresholds, names);

@@ -45,7 +45,7 @@ export const diff = async (
   b: string,
   { only, weightsOnly = false, out, force = false, config, quantizeReport, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
-  // On demand, because only drawn comparisons need pages.
+  // Loaded on demand, because only drawn comparisons need pages.
   const report =
     out === undefined ? undefined : await import('../study/pages/comparison/write-comparison.js');
   if (out !== undefined) report?.checkComparisonFile(out);

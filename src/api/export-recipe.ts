@@ -19,7 +19,7 @@ export interface ExportOptions extends MergePlanOptions {
 /** A recipe in another dialect. */
 export interface ExportedRecipe {
   readonly text: string;
-  /** How the other program's result differs; also comments in the text. */
+  /** How the other program's result differs. The text has these notes as comments. */
   readonly notes: readonly string[];
 }
 

@@ -20,8 +20,8 @@ export interface PartitionParameters extends PartitionByLocation {
   /** Parameters that an analysis assigns together; default `module`. */
   granularity?: Granularity | undefined;
   /**
-   * Stack of layers, if there are several: `encoder`, `decoder`, or the name prefix before layer numbers.
-   * Other stacks count as outside the layers.
+   * Stack of layers, if there are several: `encoder`, `decoder`, or the name prefix before layer numbers. The
+   * layers of other stacks count as outside.
    */
   stack?: string | undefined;
 }

@@ -109,14 +109,15 @@ const openFor = async (
 ): Promise<{ inputs: OpenedInputs; statistics: StatisticsByRecipe; warnings: readonly string[] }> => {
   const statistics = new Map<Recipe, Statistics>();
   const warnings = [...(await bringModels(modelsIn(recipe), options))];
-  // First, so that a missing model is reported before any weight is read.
+  // Opens the models first, so that a missing model is reported before any weight is read.
   const opened = await openInputs(recipe);
   if (recorded !== undefined && options.allowChanged !== true) await checkRecorded(opened, recorded);
-  // Nested recipes first, because the outer statistics are computed from their results.
+  // Checks nested recipes first, because the outer statistics are computed from their results.
   warnings.push(...(await doubtsOfBases(allRecipes(recipe), opened, options)));
   const measured = allRecipes(recipe).filter((of) => of.statistics !== undefined);
   if (measured.length === 0) return { inputs: opened, statistics, warnings };
-  // Before the statistics, so that the merge is refused if a file changes after its statistics were read.
+  // Observes the inputs before the statistics, so that the merge is refused if a file changes after its
+  // statistics were read.
   const inputs = await observeInputs(opened);
   const { allowNonFinite } = recipe;
   for (const of of measured)

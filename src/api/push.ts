@@ -21,7 +21,7 @@ export const push = async (
   { verify: isVerified = false, ...options }: PushOptions = {},
 ): Promise<PushResult> => {
   if (isVerified) checkIntact(await verify(directory, { signal: options.signal }));
-  // On demand, because nothing else needs the hub's library.
+  // Loaded on demand, because nothing else needs the hub's library.
   const { pushCheckpoint } = await import('../core/models/sources/hub/push/push.js');
   return await pushCheckpoint(directory, repository, options, () => openWhole(directory, 'push'));
 };

@@ -60,7 +60,7 @@ export const trainInit = async (
 ): Promise<TrainingFiles> => {
   requireOut(options);
   const { base } = parameters;
-  // The trainer runs in the new directory, so relative paths become absolute.
+  // Relative paths become absolute, because the trainer runs in the new directory.
   const isHere = base !== undefined && (await existsIn('.', base));
   const model = isHere ? resolve(base) : base;
   const partition =

@@ -26,7 +26,7 @@ for (const stream of [process.stdout, process.stderr])
 
 const args = process.argv.slice(2);
 
-// Also with --quiet, so that a waiting command is never silent.
+// Reports waits even with --quiet, so that a waiting command is never silent.
 waits.subscribe((message) => {
   const { seconds, reason } = message as Wait;
   note(`waiting ${seconds} s: ${reason}`);

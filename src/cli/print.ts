@@ -48,7 +48,7 @@ const fit = (line: string): string => {
   ].join('\n');
 };
 
-/** Not escaped: the reader may save the text as a file. */
+/** Text is not escaped, because the reader may save it as a file. */
 export const printText = (text: string): void => {
   printer.out(`${text}\n`);
 };

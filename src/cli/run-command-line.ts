@@ -38,7 +38,7 @@ export const reportError = (
 };
 
 const messageOf = (error: unknown): string => {
-  // A SyntaxError's message quotes the text, so only its reason is printed.
+  // Prints only the reason, because a SyntaxError's message quotes the text.
   if (error instanceof SyntaxError) return reasonOf(error);
   return error instanceof Error ? error.message : String(error);
 };
@@ -152,7 +152,7 @@ const readAsElsewhere = (given: readonly string[], program: Command): readonly s
 
 const built = new Map<string | undefined, Command>();
 
-/** Built once per process; commander resets its state before each parse. */
+/** The program is built once per process; commander resets its state before each parse. */
 const builtProgram = (only?: string): Command => {
   const program = built.get(only) ?? buildProgram(only);
   built.set(only, program);
@@ -204,7 +204,7 @@ export const runCommandLine = async (
       process.stderr.write(`${process.stderr.isTTY ? text : stripVTControlCharacters(text)}\n`);
       return exitCodes.usage;
     }
-    // A new one, because messages parse again, and former values stay.
+    // Builds a new program, because parsing again for messages would keep former values.
     return report(error, args, buildProgram());
   } finally {
     spellAsBefore();

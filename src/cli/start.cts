@@ -79,7 +79,7 @@ const readCompiled = (path: string): Buffer | undefined => {
       closeSync(fd);
     }
   } catch {
-    // If absent or unreadable, compiles from source.
+    // If no compiled code can be read, the source is compiled.
     return undefined;
   }
 };
@@ -119,7 +119,7 @@ const writeCompiled = (path: string, script: import('node:vm').Script, into: str
     try {
       if (isOwn(into)) rmSync(partial, { force: true });
     } catch {
-      // Nothing was written then.
+      // Nothing was written in that case.
     }
   }
 };

@@ -72,7 +72,7 @@ const longsOf = (command: Command): string[] =>
 const ofArguments =
   /^--(models?|inputs?|path|file|dir|directory|config|recipe|checkpoints?|experiment)-?\d*$/;
 
-/** Models and files are arguments here, not options. */
+/** In these commands, models and files are arguments, not options. */
 const byArguments = (flag: string, command: Command): string | undefined => {
   const names = command.registeredArguments.map((argument) => argument.name());
   const isNamed = names.some((name) => spellingsOf(`--${name}`).includes(flag));

@@ -30,7 +30,7 @@ export const examineHubCache = (env: NodeJS.ProcessEnv = process.env): HubCacheF
   try {
     return { path, models: readdirSync(path).filter((name) => name.startsWith('models--')).length };
   } catch (error) {
-    // Nothing downloaded yet; merging needs no cache.
+    // Nothing has been downloaded yet, and merging needs no cache.
     return { path, models: undefined, ...(isMissing(error) ? {} : { unread: reasonOf(error) }) };
   }
 };

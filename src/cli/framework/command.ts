@@ -140,7 +140,7 @@ export const command = <
       for (const [index, [key, { flags }]] of declared.entries()) checkPlaces(key, flags, words[index]);
       for (const one of options)
         checkPlaces(one.long ?? one.key, one.flags, command.getOptionValue(one.attributeName()));
-      // Commander parsed the values by the declarations that define this type.
+      // The value's type is checked by the declarations that parsed it.
       const values = Object.fromEntries([...texts, ...given]) as Given<A, O>;
       await orNoDirectories(() => facts.run(values, programOf(command)));
     });

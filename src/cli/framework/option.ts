@@ -103,7 +103,8 @@ export class DeclaredOption extends Option {
     this.key = key;
     this.facts = facts;
     const { parse, choices, required, group } = facts;
-    // In words only: a value set by commander would override a file's or function's default.
+    // Sets only the default's words, because a value set by commander would override a file's or a function's
+    // default.
     if (facts.default !== undefined) this.default(undefined, facts.default);
     if (parse !== undefined) this.argParser<unknown>(parse as (text: string, previous: unknown) => unknown);
     if (facts.repeatable) this.argParser((text: string, texts: readonly string[] = []) => [...texts, text]);

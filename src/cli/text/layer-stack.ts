@@ -13,7 +13,7 @@ const drawn = 8;
 
 const mostRuns = 10;
 
-/** Width of bars, shorter in a narrow terminal, so that words fit beside them. */
+/** Width of bars. It is smaller in a narrow terminal, so that words fit beside them. */
 const barWidth = (): number => (textWidth() < 64 ? 8 : 24);
 
 export const drawLayers = (plan: MergePlan, colours: Colors): string =>
@@ -86,7 +86,7 @@ const labelsOf = ([first, last]: readonly [number, number]): string[] => {
   return all.length <= drawn ? all : [...all.slice(0, 2), '    ⋮', ...all.slice(-2)];
 };
 
-/** Null means a tensor computed from several models. */
+/** The tint is null for a tensor computed from several models. */
 const tintsOf = (names: readonly string[], colours: Colors) => {
   const tints = [colours.blue, colours.green, colours.magenta, colours.yellow];
   return (name: string | null) => {

@@ -25,7 +25,7 @@ export const describeWritten = ({
     const bytes = linked.reduce((total, shard) => total + shard.bytes, 0);
     return linked.length === 0 ? [] : [`${linked.length} ${text} (${formatBytes(bytes)})`];
   });
-  // Includes headers, which the count by tensor lacks.
+  // Counts headers too, which the count by tensor lacks.
   const unlinked = shards.filter(({ link }) => link === undefined).reduce((sum, { bytes }) => sum + bytes, 0);
   const written = bytesResumed > 0 ? bytesWritten : unlinked;
   if (bytesResumed > 0) parts.push(`${formatBytes(bytesResumed)} resumed`);

@@ -12,7 +12,10 @@ import { columns, textWidth } from '../print.js';
 import { downloadRows } from './download-text.js';
 import { drawLayers } from './layer-stack.js';
 
-/** Writes a plan's memory; if memory limits the threads, also that of all wanted threads. */
+/**
+ * Writes a plan's memory. If memory limits the threads, also writes the memory that all wanted threads would
+ * need.
+ */
 const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   const need = memoryOf(shards.flatMap(({ tensors }) => tensors));
   const threads = mostThreads(need, wanted);

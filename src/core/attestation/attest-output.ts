@@ -82,12 +82,7 @@ export const writeStatement = async (
   };
 };
 
-/**
- * Writes a bill of materials to a new file. Not in the output, where nothing would verify it.
- *
- * @returns the file's absolute path
- * @throws READ_FAILED, CONFIG_INVALID, WRITE_FAILED
- */
+/** Writes a bill of materials to a new file outside the output, where nothing would verify it. */
 export const writeBill = async (directory: string, file: string, statement: Statement): Promise<string> => {
   const config = join(directory, configName);
   const { architectures } = (await exists(config)) ? await readJsonObject(config) : {};

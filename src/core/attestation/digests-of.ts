@@ -14,7 +14,7 @@ export const digestsOf = async (
   shards: readonly string[],
   run: Run,
 ): Promise<WeightDigests | undefined> => {
-  // Separate threads, because an unreadable file stops them.
+  // Uses separate threads, because an unreadable file stops them.
   await using own = new Run({ threads: run.pool.threads, signal: run.signal }, false);
   try {
     return await digestWeights(directory, shards, own.pool, (done, total) =>

@@ -46,7 +46,7 @@ export class ChainWalk {
   async follow(asked: string): Promise<ChainModel> {
     const isFile = (await stat(asked)).isFile();
     const name = basename(asked);
-    // Inputs also have real paths, so that each model is recognised.
+    // Resolves links, because inputs have real paths too. So each model is recognised.
     const folder = await realpath(isFile ? dirname(asked) : asked);
     return await this.#visit(
       { folder, file: isFile ? name : undefined },
@@ -70,7 +70,7 @@ export class ChainWalk {
     if (stated.state === 'invalid')
       return { ...model, statement: 'invalid', reason: `${stated.file} ${stated.reason}` };
     const { kind, method, by } = stated;
-    // A file's hash does not cover its statement, so statements can be written in a circle.
+    // Statements can form a circle, because a file's hash does not cover its statement.
     if (this.#above.has(path))
       return {
         ...{ ...model, kind, method, by, statement: 'invalid' },

@@ -70,7 +70,7 @@ const isGoodLink = async (
   const path = join(folder, entry.name);
   try {
     if (!(await stat(path)).isFile()) return false;
-    // Checks only the link's direct target.
+    // Only the link's direct target is checked.
     return mayLink || (blobs !== undefined && dirname(resolve(folder, await readlink(path))) === blobs);
   } catch {
     return false;

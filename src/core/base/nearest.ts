@@ -1,7 +1,7 @@
 /** Largest acceptable edit distance. */
 const reach = (a: string, b: string): number => Math.min(3, Math.floor(Math.max(a.length, b.length) / 3));
 
-/** Longer words are not compared, because no key is as long. */
+/** Longest word that is compared, because no key is longer. */
 const longest = 64;
 
 /** Returns the most similar candidate, if any is similar enough. Ignores case, `_` and `-`. */

@@ -15,7 +15,7 @@ const countIn = async (path: string): Promise<Made> => {
   const handle = await open(path);
   try {
     const { size } = await handle.stat();
-    // The name only, because the folder is gone when the message is read.
+    // Takes only the name, because the folder is gone when the message is read.
     const name = basename(path);
     const { header } = await readHeaderOf(ggufReader, handle, name, size);
     return countGguf(header, name, size);

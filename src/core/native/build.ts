@@ -90,7 +90,7 @@ const headersIn = (): string => {
   }
 };
 
-/** Definitions for CMake, named as in cmake-js, which itself would need a network. */
+/** Definitions for CMake, named as in cmake-js. cmake-js itself would need a network. */
 const definitions = (target: string, headers: string): string[] => {
   const values = {
     CMAKE_BUILD_TYPE: 'Release',

@@ -167,7 +167,7 @@ export interface Quantisation {
   readonly rows: number;
   readonly blockRows: number;
   readonly blockColumns: number;
-  /** The matrix's largest magnitude for `nvfp4`; otherwise 0. */
+  /** The matrix's largest magnitude, for `nvfp4`; 0 for other schemes. */
   readonly largest: number;
 }
 
@@ -238,7 +238,9 @@ export type Outcome =
 
 export interface NonFiniteElement {
   readonly watched: number;
-  /** The origin: a source, or the first node that is not finite although its inputs are. */
+  /**
+   * The origin of NaN or infinity: a source, or the first node that is not finite although its inputs are.
+   */
   readonly cause: number;
   /** Index in the tensor. */
   readonly element: number;
@@ -250,7 +252,9 @@ export interface JobStatus {
   /** The failing source, for `inputShrank`, `readFailed` and `notEqual`. */
   readonly source: number;
   readonly reason: string;
-  /** Watched values that are not finite, for `done`. Measurements check only if sums are not finite. */
+  /**
+   * Watched values that are not finite, if the job is `done`. Measurements check only if sums are not finite.
+   */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 

@@ -7,7 +7,10 @@ export interface Window {
   readonly low: number;
   readonly last: number;
   readonly shift: number;
-  /** Magnitudes to count exactly, by block: a search may end at one, and ties may need breaking. */
+  /**
+   * Magnitudes to count exactly, by block. A search may end at such a magnitude, and then needs the counts to
+   * break ties.
+   */
   readonly candidates: readonly number[];
 }
 

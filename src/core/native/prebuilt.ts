@@ -43,7 +43,7 @@ interface DetectLibc {
   versionSync(): string | null;
 }
 
-// On demand, because only Linux and only the addon need it.
+// Loaded on demand, because only Linux needs it, and only for the addon.
 const detectLibc = () => createRequire(import.meta.url)('detect-libc') as DetectLibc;
 
 export const currentHost = (): Host => {

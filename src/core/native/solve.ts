@@ -36,7 +36,7 @@ export type Solver =
       readonly shares: readonly number[];
       /** Factor of G's off-diagonal elements. */
       readonly scaling: number;
-      /** ε, as a share of the mean of the diagonal. */
+      /** ε as a share of the diagonal's mean. */
       readonly ridge: number;
       readonly dtype: ArithmeticDtype;
       readonly to: Location;

@@ -1,5 +1,5 @@
-// A tally's words, as in native/jobs/job.hpp: the number of tallied elements, then for each term three words
-// each for its lower and its upper bound.
+// A tally's words, as in native/jobs/job.hpp. The first is the number of tallied elements. Then each term has
+// three words for its lower bound and three for its upper one.
 
 export interface Tally {
   readonly above: number;

@@ -10,7 +10,9 @@ export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 type Setting = keyof typeof commonSettings.shape | keyof typeof outputSettings.shape;
 
-/** Whether settings are repeated; `dtype` is not, because the output's is added. */
+/**
+ * Whether a complete recipe repeats each setting. It does not repeat `dtype`, because it gets the output's.
+ */
 const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
   dtype: 'left out',
   outDtype: 'left out',

@@ -16,7 +16,7 @@ export type NewRows =
   | { readonly kind: 'zero' }
   | { readonly kind: 'mean' }
   | { readonly kind: 'subword'; readonly means: readonly RowMean[] }
-  /** Combinations of shared rows; `of` returns the donor's tensor for a model's. */
+  /** Sums of shared tokens' rows; `of` returns the donor's tensor for one of the model. */
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**

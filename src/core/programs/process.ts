@@ -80,7 +80,7 @@ export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void
   }
 };
 
-/** Only Linux tells zombies, which may stay for ever, from running processes. */
+/** Zombies may stay for ever, and only Linux tells them from running processes. */
 const hasLiving = async (group: number): Promise<boolean> => {
   if (process.platform !== 'linux') return true;
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));

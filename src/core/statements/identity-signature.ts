@@ -66,7 +66,7 @@ export const signByIdentity = async (
   payload: Buffer,
 ): Promise<{ readonly by: SignedBy; readonly bundle: unknown }> => {
   const { attest } = sigstore();
-  // First, so that nothing is published that cannot be checked.
+  // Opens the verifier first, so that nothing is published that cannot be checked.
   const verifier = await verifierOf();
   let bundle: unknown;
   try {

@@ -87,7 +87,7 @@ const dependenciesOf = ({ role, name, adapted, files, ...from }: StatedRecord['i
     };
   });
 
-/** Sorts objects' keys at every depth, because their order means nothing in recipes. */
+/** Sorts objects' keys at every depth, because the order of keys means nothing in recipes. */
 const sorted = (value: unknown): Record<string, unknown> => sortedValue(value) as Record<string, unknown>;
 
 const sortedValue = (value: unknown): unknown => {

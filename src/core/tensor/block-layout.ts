@@ -26,7 +26,10 @@ export const bytesOfRow = (type: BlockType, width: number): number | undefined =
 export interface BlockLayout {
   readonly type: BlockType;
   readonly width: number;
-  /** Rows per attention head whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: in order. */
+  /**
+   * Rows per attention head if the file interleaves the halves of each head: 0, h/2, 1, h/2 + 1, …; otherwise
+   * 0.
+   */
   readonly head: number;
   /** A number to add to each value in float32, unless 0. */
   readonly plus: number;

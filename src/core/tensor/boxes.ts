@@ -10,7 +10,7 @@ export interface Box {
 /** Most pieces. A program holds 4,096 byte ranges, and a merge reads several models. */
 export const mostPieces = 1024;
 
-/** Most runs: twice those of a vocabulary of 256,000 tokens on 8 columns of devices. */
+/** Most runs: twice those of a vocabulary of 256,000 tokens that 8 devices divide by columns. */
 const mostRuns = 1 << 22;
 
 /**
@@ -62,7 +62,7 @@ const groupsAlong = (boxes: readonly Box[], dimension: number): readonly (readon
   return groups;
 };
 
-/** Returns the last dimension that the box does not fill; runs are cut there. */
+/** Returns the last dimension that the box does not fill. Runs of elements end there. */
 const cutOf = (shape: Shape, { sizes }: Box): number =>
   Math.max(
     0,

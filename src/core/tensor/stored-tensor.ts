@@ -1,7 +1,7 @@
 import { itemAt } from '../base/errors/lookup.js';
 import { bitsOf, type Dtype } from './dtype.js';
 
-/** A symbol, so that a plan's JSON does not contain it. */
+/** Operands have a symbol as their key, so that a plan's JSON does not contain it. */
 export const operandKind: unique symbol = Symbol('kind of operand');
 
 /** Bytes of a plan's input: `inputs[input].files[file]` from `begin` to `end`. */

@@ -9,7 +9,7 @@ export interface CsvTable {
   readonly fault: { readonly row: number; readonly reason: string } | undefined;
 }
 
-/** The library detects commas or another delimiter; rows may differ in length. */
+/** The library detects the delimiter, such as a comma. Rows may differ in length. */
 export const parseCsv = (text: string, { skipsEmpty = false } = {}): CsvTable => {
   const { data, errors } = Papa.parse<string[]>(text.replace(/^\ufeff/, ''), { skipEmptyLines: skipsEmpty });
   const fault = errors.find(({ type }) => type === 'Quotes');

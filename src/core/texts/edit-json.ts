@@ -141,7 +141,7 @@ const changesOf = (
   const pieces: Piece[] = [];
   const absent = new Map([...values].filter(([, value]) => value !== undefined));
   let end: number | undefined;
-  /** Begin of the removed properties before the first one that stays. */
+  /** Begin of the removed properties that precede the first one to stay. */
   let first: number | undefined;
   for (let at = 0; at < properties.length; at += 4) {
     const [keyBegin, keyEnd, begin, valueEnd] = properties.slice(at, at + 4) as [

@@ -6,7 +6,7 @@ const deepest = 1000;
 /** Most values: twice the number in any configuration, list of tokens or index. */
 const usualValues = 2_000_000;
 
-/** Values that a key counts as, because keys take longer to read. */
+/** A key counts as this many values, because keys take longer to read. */
 const valuesOfKey = 6;
 
 /** Positions are offsets in the text. Brackets and quotes belong to their values. */

@@ -75,7 +75,8 @@ export const assemble = async (
       // Keeps the store's SHA-256, so that verification finds a damaged shard.
       if (!checksums.has(path)) checksums.set(path, sha256);
     }
-    // Planned only now: an object that lives through the linking outlives V8's young generation.
+    // Plans the files only now, because an object that lives through the linking outlives V8's young
+    // generation.
     await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, {
       ...{ keys: keysOf(shards), digests: stated?.weights },
     });
@@ -84,7 +85,7 @@ export const assemble = async (
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
     const former = await replace(staging, output.path, output.replaces);
     if (former === undefined) return warnings;
-    // Somebody added a file meanwhile: keep this file and the former merge.
+    // Somebody has added a file meanwhile, so this file and the former merge stay.
     const foreign = await foreignFiles(former);
     if (foreign.length > 0) {
       const kept = nameBeside(output.path, `former-${randomUUID().slice(0, 8)}`);
@@ -181,7 +182,7 @@ export const isAssembled = async (
   }
 };
 
-/** True if side files are current; shard keys do not tell. */
+/** True if side files are current, which shard keys do not tell. */
 const hasCurrentSideFiles = async (
   out: string,
   record: FoundRecord,
@@ -192,7 +193,7 @@ const hasCurrentSideFiles = async (
   const folders = new Set(inputs.flatMap(({ files }) => files.map(({ path }) => dirname(path))));
   for (const folder of folders)
     for (const { file } of record.sideFiles ?? []) {
-      // File systems have coarse clocks: equal times may mean later.
+      // File systems have coarse clocks, so equal times may mean a later change.
       const own = await stat(join(folder, file)).catch(() => undefined);
       if (own !== undefined && own.mtimeMs >= made.mtimeMs) return false;
     }

@@ -55,7 +55,7 @@ export const beginBatch = async (
   if (there !== undefined) {
     await makeDirectories(out);
     forget = await there.noteRegistration(out);
-    // Before the first lookup, so that `gc` keeps the shards.
+    // Registers the experiment before the first lookup, so that `gc` keeps the shards.
     await there.registerExperiment(out, registration(plan, false));
   }
   try {

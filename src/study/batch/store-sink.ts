@@ -87,7 +87,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
     try {
       // The key is wrong if the input was written to since the run began.
       await this.#inputs.verifySources(sources);
-      // Before publishing, while the file is in the page cache.
+      // Hashes before publishing, while the file is in the page cache.
       const hashed = await this.#pool.checksum(file.fd, false);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
       const inputs = this.#inputs.namesOf(sources);

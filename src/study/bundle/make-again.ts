@@ -123,7 +123,7 @@ export const makeAgain = async (
   if (kept.size < paths.size)
     await run().catch((error: unknown) => {
       if (!(error instanceof LayerloomError)) throw error;
-      // `keptIn` should name the folder that the user resumes, not the inner one.
+      // `keptIn` should name the outer folder, which the user resumes.
       const { merge, keptIn } = error.context;
       if (merge === undefined) throw keptIn === undefined ? error : error.with({ keptIn: study });
       if (!isRefusal(error)) throw error;

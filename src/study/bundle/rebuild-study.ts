@@ -72,7 +72,7 @@ export const rebuildStudy = async (
     else
       await writing(path, async () => {
         await syncDirectory(staging);
-        // Only an empty folder is replaced, so one that somebody made meanwhile stays.
+        // The rename replaces only an empty folder, so that a folder which somebody made meanwhile stays.
         await rename(staging, path);
         await syncDirectory(dirname(path));
       });

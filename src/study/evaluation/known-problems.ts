@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { jsonOrNone, ownFile } from '../../core/texts/json.js';
 import type { Outcome, ProblemResult } from './result.js';
 
-/** Most outcomes in the cache, some 50 MB. */
+/** Most outcomes in the cache, which take some 50 MB. */
 const mostKept = 100_000;
 
 /**
@@ -11,7 +11,9 @@ const mostKept = 100_000;
  */
 export class KnownProblems {
   readonly problems: readonly ProblemResult[];
-  /** `{"id":…,"response":"` of each problem, as `JSON.stringify` writes it, in Latin-1. */
+  /**
+   * The beginning of each problem's JSON, `{"id":…,"response":"`, as `JSON.stringify` writes it, in Latin-1.
+   */
   readonly #heads: readonly string[];
   readonly #outcomes = new Map<string, Outcome>();
 
@@ -38,7 +40,7 @@ export class KnownProblems {
       // Comparing a slice takes a tenth of the time of `startsWith`.
       if (text.slice(from, from + head.length) !== head) return undefined;
       const end = endOfString(text, from + head.length);
-      // Quotes in strings are escaped, so this is in no string.
+      // Quotes in strings are escaped, so this text is in no string.
       const next = text.indexOf('}},{"id":', end);
       const until = at + 1 < this.#heads.length ? next + '}}'.length : text.length - ']\n'.length;
       if (end < 0 || until < end) return undefined;

@@ -27,7 +27,7 @@ export const evaluationsName = 'evaluations';
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
 
-/** Mean time per file, over more than a few, above which a disk counts as slow. */
+/** A disk counts as slow if reading takes longer per file, on average over more than a few. */
 const slowMilliseconds = 2;
 const fewFiles = 50;
 
@@ -40,7 +40,7 @@ const nameOf = (result: ResultIdentity): string => {
   const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens, sampling } =
     result;
   const identity = [weights, task, taskVersion, promptHash, fewshot, seed, rows, backend];
-  // Added only if set, so that results of earlier versions keep their names.
+  // Adds the key only if it is set, so that results of earlier versions keep their names.
   if (maxTokens !== null) identity.push(maxTokens);
   if (sampling !== null) identity.push(sampling);
   return `${task.replace(/[^\w.-]/g, '_')}-${shortHash(identity)}`;
@@ -114,7 +114,7 @@ export class ResultFiles {
     if (known?.stamp === stamp) return known.result;
     try {
       const { result } = await this.read(file);
-      // Without its problems, a result is scored again.
+      // If a result's problems are missing, the model is scored again.
       const problems = this.#problemsAt(file);
       if (!(await exists(problems))) throw invalidResult(problems, 'is not there');
       this.#read.set(file, { stamp, result });

@@ -179,7 +179,7 @@ export class ScoredContents {
     }
     const found = this.#others.get(identity) ?? contentOf(file, signal);
     this.#others.set(identity, found);
-    // After an interrupt, the file is read again.
+    // If an interrupt ended the hashing, the file is read again.
     found.catch(() => this.#others.delete(identity));
     return await found;
   }

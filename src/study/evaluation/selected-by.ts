@@ -30,5 +30,5 @@ export const selectedNote = (evaluate: unknown): string | undefined => {
 
 const wordsOf = (rows: string): string => (rows === 'all' ? 'all problems' : `problems ${rows}`);
 
-/** Below this number of problems, the standard error is 9 points or more. */
+/** With fewer problems than this, the standard error is 9 points or more. */
 export const fewProblems = 30;

@@ -92,7 +92,7 @@ export const tryModels = async (
           },
         });
       let end = await ask();
-      // A new process loads the whole model now.
+      // The new process now loads the whole model.
       if (end !== undefined && 'differing' in end) end = await ask();
       checkInterrupt(signal);
       if (end === undefined)

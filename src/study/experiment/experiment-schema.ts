@@ -90,7 +90,7 @@ const parametersOf = (method: Method<never>): Properties => {
   const parameters = Object.fromEntries(
     shape.map(([name, schema]) => {
       const facts = factsOf(schema);
-      // A list of parts is a single value.
+      // A list of parts is one value, not a list of values to try.
       if (name === 'parts') return [name, converted(schema)];
       return [spelt(name), grid(facts === undefined ? converted(schema) : oneValueOf(facts.spec))];
     }),

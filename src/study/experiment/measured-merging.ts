@@ -12,7 +12,7 @@ export interface MeasuredMerging {
   readonly seconds: number;
 }
 
-/** Assumes that disks read twice as fast as they write, as in `BatchCost.seconds`. */
+/** Work of merging, if disks read twice as fast as they write, as in `BatchCost.seconds`. */
 export const workOf = (bytesWritten: number, bytesRead: number): number =>
   Math.max(bytesWritten, bytesRead / 2);
 

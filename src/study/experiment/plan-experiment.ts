@@ -101,7 +101,7 @@ const presentIn = async (
 ): Promise<ReadonlySet<string>> => {
   const present = new Set<string>();
   if (store === undefined) return present;
-  // A dry run does not compute statistics, so merges that need them have placeholder keys.
+  // A dry run computes no statistics, so merges that need some have placeholder keys.
   const certain = merges.filter(({ basis, isMade }) => basis === undefined || isMade);
   for (const key of new Set(certain.flatMap((merge) => merge.shards.map(({ key }) => key))))
     if (shards.has(key) && (await store.expect(key)) !== undefined) present.add(key);

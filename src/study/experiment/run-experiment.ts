@@ -167,7 +167,7 @@ const runHere = async (
         record.addPlan(plan);
         await options.onPlan?.(plan, planned, present);
         if (scoring !== undefined) await noteMadeHere(options.out, scoring);
-        // The former record stays until the merges' states are known.
+        // Keeps the former record until the merges' states are known.
         if (former !== undefined) writer.updateSoon(running);
         else await writer.update(running);
       },

@@ -179,7 +179,7 @@ export const clearPartialRegistrations = async (paths: StorePaths, since: number
     if (name === undefined || found === undefined || Math.max(found.mtimeMs, found.ctimeMs) >= since)
       continue;
     await writing(path, async () => {
-      // Incomplete: this experiment did not finish registering.
+      // The registration is incomplete, because this experiment did not finish registering.
       const isWhole = await readRegistration(paths, path).then(
         () => true,
         (error: unknown) => {

@@ -28,8 +28,7 @@ export interface Collection {
 }
 
 /**
- * Shards removed per round. Few, because all are claimed meanwhile; more than one, because each round reads
- * the experiments.
+ * Shards removed in each round: few, because all are claimed meanwhile, but more than one, because each round reads the experiments.
  */
 const atOnce = 64;
 

@@ -40,7 +40,7 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
   }
   if (!dryRun) await clearPartialMarkers(paths, (await now()) - staleAfterMs);
   if (!dryRun) await clearPartialRegistrations(paths, (await now()) - staleAfterMs);
-  // Removed last: if this run is killed, claims tell the next run which files are dead.
+  // Claims are removed last. If this run is killed, they tell the next run which files are dead.
   if (!dryRun) for (const path of claims.keys()) await (await acquire(path, now))?.release();
   return { claims: dead.size, partials, bytes };
 };
@@ -81,7 +81,7 @@ const isInUse = async (
   now: StoreClock,
 ): Promise<boolean> => {
   const { state, claimant } = await examine(paths.claim(key), now);
-  // A live claim without text (the disk was full) may own any file.
+  // A live claim without text, from a full disk, may own any file.
   const isTheirs = state === 'live' && (claimant === undefined || claimant.token === token);
   return isTheirs || (await now()) - changed <= staleAfterMs;
 };

@@ -26,7 +26,7 @@ export const runningStart = async (directory: string): Promise<RunningStart | un
   const [first = '', ...lines] = text.toString().split('\n');
   const held = jsonOrNone(first);
   const isFresh = Date.now() - status.mtimeMs <= lockSeconds.stale * 1000;
-  // An empty lock is being written, or was made on a full disk.
+  // An empty lock is being written, or was made while the disk was full.
   if (!isClaimant(held))
     return isFresh ? { host: '?', pid: 0, since: status.mtime.toISOString() } : undefined;
   const since = 'since' in held && typeof held.since === 'string' ? held.since : '?';
@@ -45,7 +45,7 @@ export const runningStart = async (directory: string): Promise<RunningStart | un
 const worksAsGroup = async (leader: Claimant): Promise<boolean> => {
   if (!(leader.pid > 1)) return false;
   if ((await lifeOf(leader)) === 'alive') return true;
-  // The leader's pid was reused, so the group has ended.
+  // The leader's pid belongs to a new process, so the group has ended.
   if (responds(leader.pid) && !(await isZombie(leader.pid))) return false;
   if (!responds(-leader.pid)) return false;
   if (process.platform !== 'linux') return true;

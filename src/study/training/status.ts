@@ -163,7 +163,7 @@ const statusOf = async (
   const whole = models.filter(({ problem }) => problem === undefined).length;
   const about = { name: run.name, directory, role: run.role, language: run.language };
   const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
-  // First, because a checkpoint being written looks incomplete.
+  // Checks this first, because a checkpoint being written looks incomplete.
   const running = await runningStart(directory);
   if (running !== undefined)
     return {
@@ -289,7 +289,7 @@ const readLosses = (text: string): { loss: RunStatus['loss']; problem?: string }
 };
 
 const historyIn = (text: string): Record<string, unknown>[] | undefined => {
-  // Undefined for a truncated file too.
+  // Undefined if the file is truncated.
   const state = jsonOrNone(text, { python: true });
   const history = isObject(state) ? state['log_history'] : undefined;
   return Array.isArray(history) ? history.filter(isObject) : undefined;

@@ -104,7 +104,7 @@ export const writeTraining = async (
       const written = await writeRun(run, join(out, folder));
       names.push(...written.map((name) => join(folder, name)));
     }
-    // Last, because the manifest marks a complete directory.
+    // Writes the manifest last, because it marks a complete directory.
     await writeTexts(out, shared);
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;

@@ -53,7 +53,7 @@ export const describeCost = (
     ],
   ]);
 
-/** Estimates times from measurements on this machine, or says how to measure. */
+/** States times estimated from measurements on this machine, or how to measure. */
 export const describeTimes = (
   merging: { readonly seconds: number; readonly by: MeasuredMerging } | null,
   scoring: ScoringTime | null,

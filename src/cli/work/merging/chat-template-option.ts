@@ -34,7 +34,7 @@ export const chatTemplateOption = async (value: string | undefined): Promise<str
     throw refuse(reasonOf(cause), cause);
   }
   if (!text.includes('{')) throw refuse('the file has no tag, so that its text would be the whole prompt');
-  // Checked here to name the option; later errors would name the recipe's file.
+  // Checks the template here, to name the option. Later errors would name the recipe's file.
   await checkChatTemplate(text).catch((error: unknown) => {
     throw error instanceof LayerloomError ? error.with({ option: '--chat-template' }) : error;
   });

@@ -50,7 +50,7 @@ export const mergeCommand = async (
 ): Promise<void> => {
   if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
-  // A single handler for the whole command, because a signal between two handlers would be lost.
+  // Uses a single handler for the whole command, because a signal between two handlers would be lost.
   await interruptible((signal) => planAndRun(recipe, options, signal));
 };
 

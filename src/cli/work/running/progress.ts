@@ -19,7 +19,7 @@ const work: Readonly<Record<Progress['phase'], string>> = {
 
 const units: Partial<Record<Progress['phase'], string>> = { checksums: 'files', quantisation: 'tensors' };
 
-/** Seconds, and share of the work, after which the remaining time is shown. */
+/** Seconds and share of the work after which the remaining time is shown. */
 const [settledSeconds, settledShare] = [3, 0.01];
 
 const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
@@ -38,7 +38,7 @@ const describe = ({ phase, done, total, merges }: Progress, seconds: number, beg
 const widestBar = 30;
 const leastBar = 4;
 
-/** Shortens the bar. */
+/** Shortens the bar to fit. */
 const formatLine = (share: number, text: string, columns: number): string => {
   const figures = `${Math.floor(100 * share)}%  ${text}`;
   const width = Math.min(widestBar, columns - figures.length - 2);

@@ -85,7 +85,7 @@ export const experimentInitCommand = async ({
     maxTokens,
   };
   const experiment = experimentPreset(preset, models, choices);
-  // A printed experiment has no schema, because its future folder is unknown.
+  // A printed experiment names no schema, because its future folder is unknown.
   const text = out === undefined ? experiment : `${schemaComment('experiment', folder)}\n${experiment}`;
   await checkExperimentText(text, out ?? 'experiment.yaml');
   const unmeasured = languagesWithoutTasks(Object.keys(models.languages ?? {}), choices);

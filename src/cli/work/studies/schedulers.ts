@@ -107,7 +107,7 @@ const printExperiment = async (given: OfExperiment, write: (jobs: CheckedJobs) =
   const out = resolve(given.out ?? join(dirname(experiment), basename(experiment, extname(experiment))));
   const stamp = stampOf(read.text);
   const merges = expandExperiment(read).length;
-  // Nodes with another home folder would not trust the commands in the experiment's file.
+  // Jobs on nodes with another home folder would not trust the commands in the experiment's file.
   const allowServe =
     read.evaluate?.tasks !== undefined &&
     commandsIn(parseEvaluation(read.evaluate, dirname(experiment))).length > 0;
@@ -158,7 +158,7 @@ const printTraining = async (
   print({ runs: runs.length, training, parts, gpus, ...written }, given);
 };
 
-/** Absolute paths of this Node and script, because compute nodes may have another PATH. */
+/** Uses absolute paths of this Node and script, because compute nodes may have another PATH. */
 const ownCommand = (): string[] => [process.execPath, realpathSync(itemAt(process.argv, 1))];
 
 const inPods = ({ command = 'layerloom', volumes = [] }: OfKubernetes) => ({

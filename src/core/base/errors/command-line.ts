@@ -14,7 +14,7 @@ export interface Argument {
   readonly argument: string;
 }
 
-/** Marks a text as coming from outside, so that no program reads it as an option. */
+/** Marks a text as coming from outside. It is then quoted so that no program reads it as an option. */
 export const argument = (text: string): Argument => ({ argument: text });
 
 export const madeCommands = new Map<string, readonly (string | Argument)[]>();

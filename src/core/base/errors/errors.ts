@@ -59,7 +59,7 @@ export interface ContextDetails {
   readonly warnings?: readonly string[];
 }
 
-/** The place in a recipe overrides `file`, but `path` in `details` stays. */
+/** The place in a recipe replaces `file`, but `path` in `details` stays. */
 const withContext = <Details>(
   details: Details,
   { recipePath, place, merge, keptIn, warnings = [] }: ErrorContext,
@@ -105,7 +105,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     const entry = catalogue[code] as unknown as Sentence<ErrorDetails<Code>>;
     // USAGE quotes the user's own text, and commander's messages may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
-    // A SyntaxError quotes the file's text, and programs print the causes of errors.
+    // Drops the cause, because a SyntaxError quotes the file's text, and programs print the causes of errors.
     const cause = options.cause instanceof SyntaxError ? {} : options;
     super(messageIn(visible(entry.message(spelt(texts, context))), context), cause);
     this.name = 'LayerloomError';
@@ -130,12 +130,15 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Outside the class: the bundler renames a class that refers to itself, and Node prints that name. */
+/**
+ * Defined outside the class, because the bundler renames a class that refers to itself, and Node prints that
+ * name.
+ */
 const newError = <Code extends ErrorCode>(
   ...parameters: ConstructorParameters<typeof LayerloomError<Code>>
 ): LayerloomError<Code> => new LayerloomError(...parameters);
 
-/** Errors without a name in libuv (`Unknown system error -122`): full quotas, and NFS. */
+/** Errors that libuv does not name (`Unknown system error -122`), such as a full quota or NFS errors. */
 const unnamedErrors: ReadonlyMap<number, string> = new Map([
   [-constants.errno.EDQUOT, 'EDQUOT: disk quota exceeded'],
   [-constants.errno.ESTALE, 'ESTALE: stale file handle'],

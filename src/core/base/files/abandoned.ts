@@ -14,7 +14,7 @@ export const removeAbandoned = async (
     const partial = join(dirname(path), name);
     const found = await lstat(partial).catch(() => undefined);
     if (found === undefined || found.isDirectory() || found.uid !== process.getuid?.()) continue;
-    // ctime, because adding a hard link to an old file changes only this.
+    // Compares ctime, because adding a hard link to an old file changes nothing else.
     if (Date.now() - found.ctimeMs >= ageMs) await rm(partial, { force: true }).catch(() => undefined);
   }
 };

@@ -3,7 +3,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { isForbidden, unlessMissing } from './unless-missing.js';
 
 /**
- * Throws if the system cannot tell: "no" could lead to another model.
+ * Throws if the system cannot tell, because "no" could lead to another model.
  *
  * @throws READ_FAILED
  */
@@ -14,11 +14,7 @@ export const exists = async (path: string): Promise<boolean> =>
 export const allExist = async (paths: readonly string[]): Promise<boolean> =>
   (await Promise.all(paths.map(exists))).every(Boolean);
 
-/**
- * Like `allExist`, but false without permission, for paths that the user did not name.
- *
- * @throws READ_FAILED
- */
+/** Like `allExist`, but false if permission is missing; for paths that the user did not name. */
 export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
   allExist(paths).catch((error: unknown) => {
     if (isForbidden(error)) return false;
@@ -26,10 +22,8 @@ export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
   });
 
 /**
- * False if this user may not search the folder (such as a service's working directory), because the user
- * cannot mean a path in it.
- *
- * @throws READ_FAILED
+ * False if this user may not search the folder, such as a service's working directory. The user cannot mean a
+ * path in it.
  */
 export const existsIn = async (folder: string, path: string): Promise<boolean> => {
   try {

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 
-/** Imports a file. Not in the bundle, whose cached code cannot `import()`. */
+/** Imports a file. This code is not in the bundle, because cached code cannot call `import()`. */
 export const importFile = async (file: string): Promise<void> => {
   await import(pathToFileURL(file).href);
 };

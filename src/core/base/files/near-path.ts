@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { nearest } from '../nearest.js';
 
 /**
- * Returns a missing path with its first missing part replaced by the most similar name there. Synchronous,
- * because messages are.
+ * Returns a missing path with its first missing part replaced by the most similar name there. It is
+ * synchronous, because messages are made synchronously.
  *
  * @param spelling as the user wrote the path
  */

@@ -21,7 +21,7 @@ export const putInPlace = async (
     await make(temporary);
     await rename(temporary, path);
   } catch (error) {
-    // Reports the first error.
+    // The first error is reported.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }

@@ -31,7 +31,7 @@ export const unexpandedIn = (text: string, by = ''): string | undefined => {
   const { braced, bare, rest = '' } = variable.exec(text)?.groups ?? {};
   const name = braced ?? bare;
   if (name === undefined) return tildeIn(text, by);
-  // Other variables may be secret, and the text may come from someone else.
+  // Names no other variable, because it may be secret, and the text may come from someone else.
   const remedy =
     name === 'HOME'
       ? `write ${join(homedir(), rest)}`

@@ -28,7 +28,7 @@ export const reading = attempting(readFailed);
 
 export const writing = attempting(writeFailed);
 
-/** Matches system calls that write. `open` writes if it fails for lack of room. */
+/** Matches system calls that write. If there is no room, `open` fails as a write. */
 const writes =
   /^(chmod|close|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
 const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;

@@ -80,7 +80,7 @@ const isChosen = (
   return isNamed && idle >= (unusedFor ?? 0);
 };
 
-/** Ends a name without a commit, so that `org/na` does not match `org/name`. */
+/** Ends a name without a commit by `@`, so that `org/na` does not match `org/name`. */
 const atLeast = (model: string): string => (/@[0-9a-f]+$/.test(model) ? model : `${model}@ `);
 
 /** True for a model with incomplete headers or a removed file, or which its source's cache has whole. */

@@ -88,7 +88,7 @@ const ownRows = (
     const taken = new Uint8Array(endOf(tokenizer.ids));
     tokenizer.ids.forEach((id, token) => {
       taken[id] = 1;
-      // Most ids are equal, and comparing is faster than a lookup.
+      // Most ids are equal, and comparing them is faster than a lookup.
       const to = tokens[id] === token ? id : ids.get(token);
       if (to !== undefined && tokens[to] === token && id < rows) own[to] = id;
     });

@@ -46,7 +46,8 @@ export interface TokenizerRequest {
    */
   readonly source: 'auto' | 'strict' | 'rows' | 'union' | 'base' | number;
   /**
-   * Index of the base, which gives ids and missing rows. Without one: the first model's ids, means of rows.
+   * Index of the base, which gives ids and missing rows. If there is no base, ids are the first model's, and
+   * missing rows are means.
    */
   readonly base: number | undefined;
   readonly tokens: ReadonlyMap<string, { readonly source?: TokenSource; readonly force: boolean }>;

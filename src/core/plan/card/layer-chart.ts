@@ -83,7 +83,7 @@ const modulesOf = (
       values[tensor.layer] = what.value;
     }
   }
-  // Formulas omit models of weight 0; adds their zeros.
+  // Formulas omit models of weight 0. Adds zeros for these models.
   for (const { present, values } of modules.values())
     for (const [key, { name }] of figures) {
       if (name !== 'weight' && name !== keptRows) continue;
@@ -105,7 +105,7 @@ const moduleOf = (name: string, layer: number): string => {
   return at === -1 ? name : name.slice(at + number.length);
 };
 
-/** True for a figure worth showing: not a density of 1, nor a constant of the whole formula. */
+/** True for a figure worth showing. A density of 1, or a constant of the whole formula, is not. */
 const isTelling = (
   { name, of }: Omit<Figure<string>, 'value'>,
   modules: readonly Module[],
@@ -169,7 +169,7 @@ const meanOf = (members: readonly Module[], key: string, layers: number): (numbe
     });
     const [first] = found;
     if (first === undefined) return null;
-    // Averaging equal values could change the last bit.
+    // Averages only different values, because averaging equal ones could change the last bit.
     if (found.every(({ value }) => value === first.value)) return first.value;
     const total = found.reduce((sum, { bytes }) => sum + bytes, 0);
     return found.reduce((sum, { value, bytes }) => sum + value * bytes, 0) / total;

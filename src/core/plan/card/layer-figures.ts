@@ -5,7 +5,7 @@ import type { Figure } from '../../methods/operations/program/operation.js';
 import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from '../plan.js';
 
-/** Returns figures with input names; multiplies out weights of nested sums. */
+/** Returns figures with input names; multiplies weights of nested sums. */
 export const figuresOf = (
   { expression, shape }: PlannedTensor,
   inputs: readonly PlannedInput[],

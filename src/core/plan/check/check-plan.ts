@@ -148,7 +148,7 @@ const checkQuantised = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   }
 };
 
-/** Checks that parts of a tensor have one dtype and shape, and together its size. */
+/** Checks that the parts of a tensor have the same dtype and shape, and together the tensor's size. */
 const checkParts = (tensors: readonly PlannedTensor[], refuse: Refuse): void => {
   for (const [name, parts] of groupBy(tensors, nameInFile)) {
     const [{ dtype, part }] = parts as [PlannedTensor];

@@ -20,7 +20,7 @@ import type {
 // meanings that must not be ignored.
 
 const text = z.string();
-/** 64-bit integers, such as nanoseconds, as text: float64 would round large values. */
+/** 64-bit integers, such as nanoseconds, as text, because float64 would round large values. */
 const digits = z.string().regex(/^-?\d{1,40}$/);
 const path = z
   .string()

@@ -64,7 +64,7 @@ export const frameOf = (
 ): Promise<Frame> => {
   const { session } = inputs;
   const framed = framedOf(recipe);
-  // A nested recipe's text does not determine all that it computes, so its identity is the key.
+  // Nested recipes are identified by object, because their text does not determine all that they compute.
   const byId = ({ role, model, path, inPart }: ModelReference) => [
     role,
     inPart,
@@ -145,7 +145,7 @@ const makeFrame = async (
   };
 };
 
-/** Most cached tensors, in multiples of the number of output tensors. */
+/** Most cached tensors, as a multiple of the number of output tensors. */
 const mostMade = 4;
 
 /** Longest text of a cached expression; longer ones, such as lists of rows, are not cached. */
@@ -158,7 +158,7 @@ const sharedBy = (
   const ids = new Map<string, number>();
   const made = new Map<number, UnplacedTensor>();
   return (compiled) => {
-    // Tensors share expression objects, so each object is serialised once.
+    // Serialises each expression object once, because tensors share them.
     const known = new Map<Expression, number | undefined>();
     if (made.size > mostMade * outputs.length) {
       made.clear();

@@ -137,9 +137,9 @@ const planCard = async (
     .filter((opened) => read.has(opened) && !isNoModel(opened))
     .map(({ checkpoint }) => checkpoint);
   const isIn = ({ checkpoint, complete }: OpenedModel) =>
-    // By path, because a model whose rows were moved is another object.
+    // Compares by path, because a model whose rows were moved is another object.
     complete !== undefined || inputs.some(({ path }) => path === checkpoint.path);
-  // The base last, unless the method interpolates from it.
+  // Puts the base last, unless the method interpolates from it.
   const inOrder = methods.get(recipe.method)?.takes.startsFromBase
     ? models
     : models.toSorted((a, b) => Number(a.role === 'base') - Number(b.role === 'base'));

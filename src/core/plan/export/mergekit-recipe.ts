@@ -29,7 +29,7 @@ const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della
  * @throws EXPORT_UNSUPPORTED, naming a feature that mergekit lacks
  */
 export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe => {
-  // Without `allow_non_finite`, because mergekit always computes with NaN and infinity.
+  // Leaves out `allow_non_finite`, because mergekit always computes with NaN and infinity.
   const { method, layout, max_shard_size: shardSize, allow_non_finite: _, ...rest } = complete;
   const name = String(method);
   if (plan.form === 'adapter')

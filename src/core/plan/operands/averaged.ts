@@ -35,7 +35,7 @@ const isMean = (value: unknown): value is RowMean =>
 const schema = z.strictObject({
   dtype: z.literal('F32'),
   rows: count,
-  // Without zod for speed: there may be a mean per token.
+  // Checks without zod for speed, because there may be a mean per token.
   means: z.union([
     z.literal('all'),
     z

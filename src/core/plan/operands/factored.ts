@@ -120,7 +120,7 @@ export const factored: OperandKind<FactoredTensor> = {
           .join(' by '),
       )
       .join(' and ')}}`,
-  // The changed tensor counts already, with its own weight.
+  // Adds no weights, because the changed tensor already counts with its own.
   weights: () => new Map(),
   statistics: ({ factors }) => [
     { what: 'small factors', sources: factors.flat().map(({ source }) => source) },
@@ -146,7 +146,7 @@ const lowerFactors = async (
   return to.program.factored(matrices, kronecker);
 };
 
-/** A matrix, a diagonal one, or the Kronecker product of either with an identity of size `each`. */
+/** A matrix, a diagonal matrix, or the Kronecker product of either with an identity of size `each`. */
 interface Dense {
   readonly rows: number;
   readonly columns: number;

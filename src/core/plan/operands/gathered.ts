@@ -27,7 +27,7 @@ export const gatheredTensor = (
 const isRun = (value: unknown): value is RowRun =>
   Array.isArray(value) && value.length === 3 && value.every(isCount);
 
-/** Without zod for speed: a reordered vocabulary may have a run per token. */
+/** Checks without zod for speed, because a reordered vocabulary may have a run per token. */
 export const runsSchema = z
   .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
     error: 'no runs of rows',

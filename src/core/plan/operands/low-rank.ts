@@ -85,7 +85,7 @@ export const lowRank: OperandKind<LowRankTensor> = {
   describe: ({ a }, nameOf) => nameOf(a),
   keyText: ({ rank, transposed, experts, a, b }, identify) =>
     `{${transposed ? 'transposed ' : ''}product of rank ${rank}${experts === undefined ? '' : ` of ${experts.count} experts${experts.grouped ? ' one by one' : ''} from row ${experts.row}`}, ${keyOfStored(b, identify)} by ${keyOfStored(a, identify)}}`,
-  // Only the changed tensor counts; the product adds no weight.
+  // Adds no weights, because only the changed tensor counts.
   weights: () => new Map(),
   lower: async (
     { rank, transposed, experts: { count, row, grouped = false } = { count: 1, row: 0 }, a, b },

@@ -5,7 +5,7 @@ import type { Operand, PlannedInput } from '../plan.js';
 
 export type PlannedDifference =
   | { readonly kind: 'tensor'; readonly tensor: Operand }
-  /** `scale` · `change`, for an adapter on the base's own bytes: the base need not be read. */
+  /** `scale` · `change`, for an adapter on the base's own bytes. Then the base need not be read. */
   | { readonly kind: 'change'; readonly change: Operand; readonly scale: number }
   /** The expert's bytes equal the base's. */
   | { readonly kind: 'none' };

@@ -21,8 +21,8 @@ export interface BatchCost {
   /** Input bytes to read, without statistics; once per stage. */
   readonly bytesToRead: number;
   /**
-   * Bytes to read for statistics of whole models and tensors, without the second pass and sample that
-   * magnitudes need.
+   * Bytes to read for statistics of whole models and tensors. Excludes the sample and the second pass for
+   * magnitudes.
    */
   readonly bytesToMeasure: number;
   /** Bytes of `bytesToRead` that several stages read: the price of finishing the first merges early. */

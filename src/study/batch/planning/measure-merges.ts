@@ -34,8 +34,8 @@ export const measureEach = async <M extends BatchMerge>(
 };
 
 /**
- * Makes one pass over all task vectors of a base. After an error, measures each recipe alone to find the
- * merge at fault.
+ * Makes one pass over all task vectors of a base. After an error, measures each recipe alone to find the one
+ * at fault.
  */
 export const measureTogether = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],

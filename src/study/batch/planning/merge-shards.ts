@@ -29,7 +29,7 @@ interface ShardRules {
   readonly session: PlanningSession;
 }
 
-/** Files of merges over the same models (a frame), and the shards decided so far. */
+/** Files of merges over the same models (a frame), and the shards that are already decided. */
 interface Files {
   readonly file: string;
   readonly indexes: readonly number[];
@@ -38,8 +38,8 @@ interface Files {
 }
 
 /**
- * Merges over the same models share each shard's layout, key and object, so that a plan is hardly more than
- * lists of references.
+ * Merges over the same models share each shard's layout, key and object. So a plan is little more than lists
+ * of references.
  */
 export class MergeShards {
   readonly #rules: ShardRules;

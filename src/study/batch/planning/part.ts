@@ -19,8 +19,8 @@ export const checkPart = ({ index, count }: Part): void => {
 };
 
 /**
- * Returns the keys in a part, or all keys. Greedy: each group, largest first, goes to the part with the
- * fewest bytes. Existing shards are divided too, so that parts that start at different times agree.
+ * Returns the keys in a part, or all keys. Groups go, largest first, to the part with the fewest bytes.
+ * Existing shards are divided too, so that parts that start at different times agree.
  */
 export const keysOfPart = (
   plan: BatchPlan<BatchMerge>,

@@ -84,7 +84,7 @@ const ordered = <M extends BatchMerge>(
  */
 const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>) => {
   const layers = new Map([...shards].map(([key, shard]) => [key, layerBytes(shard)]));
-  /** Shards of copying merges so far. */
+  /** Shards of earlier merges whose layers are mostly copied. */
   let made = new Set<string>();
   return (merges: readonly PlannedMerge<M>[]): boolean => {
     const seen = new Set(made);

@@ -9,7 +9,7 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 /** The manifest of a training with the hashes of its rows. */
 export const trainingName = 'training.json';
 
-/** Most hashes kept; of more, the smallest are kept, as a random sample. */
+/** Most hashes to keep. If there are more, the smallest are kept, which are a random sample. */
 const mostHashes = 50_000;
 
 /** Shortest text that is hashed, in characters; shorter ones, such as answers, do not identify a problem. */

@@ -186,7 +186,8 @@ export class HarnessProcess implements AsyncDisposable {
         await this.end();
         return await ended;
       }
-      // Without agreed fingerprints, the process loaded the directory's files, which are another model's.
+      // If fingerprints were not compared, the process loaded the files in the directory, which are another
+      // model's.
       if ('code' in line && line.code === 0 && isInPlace && !isAgreed)
         return { differing: asked.tensors.map(({ name }) => name) };
       if ('code' in line) return { by: null, ...line };

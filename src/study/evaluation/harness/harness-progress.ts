@@ -20,7 +20,10 @@ const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
  * per batch. A text longer than the context counts as one request.
  */
 export class RequestCounter {
-  /** Requests of earlier kinds; of the present kind: all, cached, in finished bars, in the current bar. */
+  /**
+   * Requests of earlier kinds. Below, those of the present kind: all, cached, in finished bars, and in the
+   * current bar.
+   */
   #earlier = 0;
   #kind: { readonly total: number; readonly cached: number } | undefined;
   #ended = 0;

@@ -96,8 +96,7 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
     const range = rows.get(task);
     return range === undefined || range === null ? [] : [{ task, range }];
   });
-  // Prefers `limit` if all tasks score rows from 0 to the same end: unlike a list of rows, it also applies to
-  // groups.
+  // Prefers `limit` if all tasks score rows from 0 to the same end, because `limit` also applies to groups.
   const [first] = wanted;
   const isLimit =
     wanted.length === tasks.length &&
@@ -186,7 +185,7 @@ interface Execution {
 export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
   checkHarness(execution.command);
   const words = await prepareRun(run);
-  // A new process loads the whole model now.
+  // The new process now loads the whole model.
   if ((await executed(run, words, execution)).length > 0) {
     const still = await executed(run, words, execution);
     if (still.length > 0)

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { exists } from '../../../core/base/files/exists.js';
 import { isObject, readJsonObject } from '../../../core/models/checkpoint/files/json.js';
 
-/** Keys of `config.json` with the context length, in the harness's order. */
+/** Keys for the context length in `config.json`, in the harness's order. */
 const lengthKeys = ['n_positions', 'max_position_embeddings', 'n_ctx'];
 
 /**

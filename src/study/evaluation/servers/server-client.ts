@@ -29,7 +29,7 @@ const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string>
     for await (const chunk of body) {
       chunks.push(chunk);
       bytes += chunk.length;
-      // Leaving the loop closes the connection.
+      // `break` leaves the loop and so closes the connection.
       if (bytes > mostBytes) break;
     }
   } catch (error) {

@@ -126,7 +126,7 @@ const answers = async (url: string): Promise<boolean> => {
     await response.body?.cancel();
     return response.status < 500;
   } catch {
-    // Not listening yet.
+    // The server does not listen yet.
     return false;
   }
 };

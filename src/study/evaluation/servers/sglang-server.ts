@@ -68,7 +68,7 @@ export const sglang: WeightServer = {
     });
     try {
       const tensor = emptyTensor(JSON.stringify({ ...request, replies }));
-      // An open update blocks the next one, so begin and end of an update ignore the abort.
+      // An open update blocks the next one. So the requests that begin and end an update ignore the abort.
       const updates = server.unstoppable();
       await updates.json(updatedSchema, '/begin_weight_update', { selector: 'target' });
       const end = () => updates.json(updatedSchema, '/end_weight_update', {});

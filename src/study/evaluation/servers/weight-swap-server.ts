@@ -90,7 +90,7 @@ export class WeightSwapServer implements AsyncDisposable {
    * `WeightsToLoad`
    */
   async hold(model: ModelToHold): Promise<HeldModel> {
-    // Any weights may be in the directory: a new server first loads all tensors.
+    // The directory may have any weights, so a new server first loads all tensors.
     const { path, inPlace } = model;
     const weights = await (inPlace === undefined
       ? this.#weights.of(path)
@@ -192,7 +192,7 @@ export class WeightSwapServer implements AsyncDisposable {
   }
 
   #failed({ name, log }: ModelToHold, reason: string): LayerloomError {
-    // A running server logs elsewhere.
+    // A running server has its own log elsewhere.
     const of = this.#settings.serve === undefined ? undefined : log;
     return new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log: of });
   }
@@ -248,7 +248,7 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
     // A dangling link is not part of the model.
     const found = await unlessMissing(join(path, name), stat(join(path, name)));
     if (found === undefined || !found.isFile()) continue;
-    // Larger files are weights in another format, which servers do not load; size and time suffice.
+    // Larger files are weights in another format, which servers do not load. So their size and time suffice.
     const content =
       found.size > mostSideFileBytes ? `${found.size} ${found.mtimeMs}` : await readFile(join(path, name));
     hash.update(`${JSON.stringify(name)} ${createHash('sha256').update(content).digest('hex')}\n`);

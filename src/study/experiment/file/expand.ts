@@ -255,7 +255,7 @@ const baseFor = (
   });
 };
 
-/** Checks a configuration's recipe once; its other recipes differ only in models. */
+/** Checks one recipe of a configuration, because its other recipes differ only in models. */
 const check = (
   recipe: RecipeInput,
   entry: Expanding,

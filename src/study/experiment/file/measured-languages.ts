@@ -4,7 +4,10 @@ import { allLanguages } from './subjects.js';
 export interface MeasuredModel {
   /** `merge`, `base`, `task`, `language`, or a reference's role. */
   readonly role: string;
-  /** Languages of an expert or merge (`all` if of no single one), or those that a reference is limited to. */
+  /**
+   * Languages of an expert or a merge (`all` for a merge of no single language), or the languages that limit
+   * a reference.
+   */
   readonly languages?: readonly string[] | undefined;
 }
 
@@ -41,7 +44,7 @@ export const measuredLanguages = ({
       role === 'task' ||
       languages === undefined ||
       languages.includes(allLanguages);
-    // With thousands of languages, merges must not iterate over all.
+    // Merges must not iterate over all languages, because there may be thousands.
     const measured = isEverywhere
       ? [...own.keys()]
       : [...new Set(languages)]

@@ -182,7 +182,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
   const runs = await runsOf(entries.get('runs'), { directory, names });
   const merges = await mergesOf(needed('merges').value, directory);
-  // Experiments without merges of experts may lack one kind of expert.
+  // An experiment without merges of experts may lack one kind of expert.
   const expertsIn = (key: string) =>
     merges.every(({ tree }) => isOfRuns(tree)) && !entries.has(key) ? undefined : needed(key).value;
   const [taskTree, languageTree] = [expertsIn('tasks'), expertsIn('languages')];

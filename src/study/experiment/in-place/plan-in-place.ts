@@ -80,14 +80,15 @@ const divide = (
   }
   const whole = valueAt(shards, key);
   const copied = whole.tensors.flatMap(({ name, dtype, shape, expression, part }): StoredCopy[] => {
-    // Part of a tensor cannot be loaded alone.
+    // A part of a tensor cannot be loaded alone.
     if (expression.kind !== 'copy' || part !== undefined) return [];
     const { source } = expression;
     const file = itemAt(itemAt(inputs, source.input).files, source.file).path;
     return [{ tensor: { name, dtype, shape, begin: source.begin, end: source.end, file }, source }];
   });
   if (copied.length === 0) return { copied: [], computed: [whole], part: partOf([], identify, [whole]) };
-  // Computed tensors are divided by layer in any layout: other merges share layers, but not copies.
+  // Divides computed tensors by layer in any layout, because other merges share layers, but not the copied
+  // tensors beside them.
   const ofLayers = groupBy(
     whole.tensors.filter(({ expression, part }) => expression.kind !== 'copy' || part !== undefined),
     ({ layer }) => layer,

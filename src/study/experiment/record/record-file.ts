@@ -95,7 +95,7 @@ export class RecordFile {
     });
   }
 
-  /** To be called with the claim held, so that nobody else writes. */
+  /** The caller must hold the claim, so that nobody else writes. */
   async #removePartials(): Promise<void> {
     if (this.#isClean) return;
     this.#isClean = true;

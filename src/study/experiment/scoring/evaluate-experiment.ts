@@ -47,7 +47,10 @@ export interface EvaluationOutcome {
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
   readonly seconds: number;
-  /** Bytes that shared processes loaded, and bytes of their models; other processes report neither. */
+  /**
+   * Bytes that shared processes loaded, and the size of their models. Processes that are not shared report
+   * neither.
+   */
   readonly weights: { readonly loaded: number; readonly ofModels: number };
   /** Merges that were scored in place, and bytes computed for them; null without `inPlace`. */
   readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
@@ -145,7 +148,7 @@ class Evaluation {
       const environment = environmentOf({ scoring, device });
       await using kept = new HarnessProcess(command, environment, weights);
       const { exchange, serve, serveTimeout: timeoutSeconds, fingerprint } = settings;
-      // A running server is shared by all models anyway.
+      // A running server is shared by all models in any case.
       await using exchanging =
         exchange === undefined || (separate && serve !== undefined)
           ? undefined
@@ -243,7 +246,7 @@ class Evaluation {
         ...lane,
         onLoaded: ({ bytes, ofBytes }) => {
           this.#loaded.loaded += bytes;
-          // A model has a run for each number of few-shot examples.
+          // A model is loaded once, but has a run for each number of few-shot examples.
           if (!isLoaded) this.#loaded.ofModels += ofBytes;
           isLoaded = true;
         },

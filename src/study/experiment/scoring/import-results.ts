@@ -85,7 +85,7 @@ export const importResults = async (directory: string, from: string): Promise<Im
     } catch (error) {
       noteFailure(file, error);
     }
-  // Newest last, to replace older results of the same identity.
+  // Sorts the newest to the end, so that it replaces older results of the same identity.
   wanted.sort((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
   for (const { result, model } of wanted)
     try {

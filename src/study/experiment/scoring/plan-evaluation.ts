@@ -144,7 +144,7 @@ export const planEvaluation = async (
   const place = resolve(directory);
   const record: PlannedRecord = given ?? (await readRecord(place));
   const settings = settingsOf(record, place, options);
-  // Earlier runs on single models may have used other tasks.
+  // Earlier runs on single models may have scored other tasks.
   const wanted = [...settings.tasks].filter(([, of]) => of.length > 0).map(([key, of]) => [key, [...of]]);
   const evaluate = { ...record.evaluate, tasks: Object.fromEntries(wanted) as Record<string, string[]> };
   const { failed: faults, unchecked } = await checkExperimentTasks(
@@ -254,7 +254,7 @@ const ordered = async (
     left.delete(model.name);
     urgent.splice(urgent.indexOf(model), 1);
     if (lacking.length === 0) {
-      // Another model with equal weights has its results.
+      // Another model with equal weights already has this model's results.
       order.putBack(job);
       continue;
     }

@@ -94,7 +94,7 @@ export const answersLeft = async (
   const asked = tasks.filter((task) => !without.has(task));
   const samples = asked.flatMap((task) => samplesOf(task, settings));
   const keys = groupsOf(samples, settings).flatMap((group) =>
-    // Tasks run together, or one by one after a failure.
+    // Tasks run together. After a failure, they run one by one.
     [group.tasks, ...group.tasks.map((task) => [task])].map((own) =>
       keyOf({ ...group, tasks: own }, weights, settings),
     ),

@@ -232,7 +232,7 @@ const attempt = async <T>(
     return { value: await work() };
   } catch (error) {
     if (!(error instanceof LayerloomError) || endsAll.includes(error.code)) throw error;
-    // Missing data fail for every model.
+    // Data that are missing fail for every model.
     const isForAll = error.code === 'HARNESS_FAILED' && 'dataSet' in error.details;
     return { failure: { code: error.code, message: error.message }, isForAll };
   }

@@ -6,7 +6,7 @@ import type { Shares } from '../../../core/measure/analysis/shares.js';
 import type { Side } from '../../../core/methods/framework/part-names.js';
 import { groupsOfPairs, isNamedByRoles } from '../components/data/pair-groups.js';
 
-/** A share counts as even within this fraction of an even spread over the layers. */
+/** A share within this fraction of an even spread over the layers counts as even. */
 const even = 0.1;
 
 const inSwap: Readonly<Record<Side, Readonly<Record<How, string>>>> = {

@@ -34,7 +34,7 @@ export const removeFormerAnalysis = async (
 const filesIn = (page: string): string[] => {
   const json = record.exec(page)?.groups?.['json'];
   if (json === undefined) return [];
-  // With a damaged list, nothing is removed.
+  // Removes nothing if the list is damaged.
   const value = jsonOrNone(json);
   const files = isObject(value) ? value['files'] : undefined;
   if (!Array.isArray(files)) return [];

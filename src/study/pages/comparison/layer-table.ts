@@ -3,8 +3,8 @@ import { columnsOf, type PlacedMatrix } from '../../../core/measure/analysis/col
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
 
 /**
- * Largest relative difference of a layer's tensors in a column. `other`: a tensor differs without such a
- * number (other shapes, integers, or only in one model). Undefined: no such tensor.
+ * Largest relative difference among a layer's tensors in a column. `other`: a tensor differs, but has no such
+ * number (another shape, integers, or only in one model). Undefined: no such tensor.
  */
 export type LayerCell = number | 'other' | undefined;
 

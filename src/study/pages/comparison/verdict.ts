@@ -7,7 +7,7 @@ import type {
 } from '../../../core/measure/comparison/comparison.js';
 import { isSame } from './layer-table.js';
 
-/** Most layer ranges that are listed; of more, only their number is given. */
+/** Most ranges of layers to list; if there are more, only their number is given. */
 const mostRanges = 5;
 
 export const verdictOf = (comparison: Comparison): string =>

@@ -31,7 +31,7 @@ export interface CurveLine {
   readonly id: string;
   readonly label: string;
   readonly kind: Kind;
-  /** True for the mean, or a kind's only line. */
+  /** True for the line of the mean, and for a kind's only line. */
   readonly isWhole: boolean;
   readonly points: readonly Point[];
 }

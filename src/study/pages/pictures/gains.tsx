@@ -20,7 +20,7 @@ export interface GainsPicture {
 
 const [left, top, panelWidth, gutter, step, barHeight, figures] = [24, 70, 300, 36, 34, 11, 48] as const;
 
-/** Merges are dark, others light with a frame, so that they differ without colour. */
+/** Merges are dark, and others light with a frame, so that they differ even without colour. */
 const fills = { merged: '#31a354', reference: '#e5e5e5' } as const;
 
 const signed = ({ value, digits }: GainBar): string =>

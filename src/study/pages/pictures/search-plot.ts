@@ -19,7 +19,7 @@ export const unitsOf = (
 
 export const formatterOf = (metric: string | null): ((value: number) => string) => {
   const { unit, factor, digits } = unitsOf(metric);
-  // Log-likelihoods, not perplexities, are compared.
+  // The comparison is of log-likelihoods, not of perplexities.
   if (unit === 'perplexity') return (value) => fixed(value, 3);
   return (value) => `${fixed(value * factor, digits)}${unit === 'percent' ? ' %' : ''}`;
 };

@@ -128,7 +128,7 @@ const gridOf = (
       n: Math.min(...board.scores(scored, subject).map(({ n }) => n)),
       scores: cells.map(({ value }) => value),
     }) ?? null;
-  // A configuration with several names counts once.
+  // A configuration with several names is one candidate.
   const candidates = distinctConfigurations(configurations);
   const values = new Map(cells.map(({ variant, value }) => [variant, page.higherIsBetter ? value : -value]));
   const scoreOf = ({ variant }: Configuration): number => valueAt(values, variant);

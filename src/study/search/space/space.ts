@@ -6,7 +6,7 @@ export interface Coordinate {
   readonly name: string;
   readonly values: readonly string[];
   /**
-   * True for numbers, of which only adjacent values are neighbours. In unordered coordinates all values are
+   * True for numbers: then only adjacent values are neighbours. In unordered coordinates all values are
    * neighbours.
    */
   readonly isOrdered: boolean;

@@ -129,8 +129,8 @@ const create = (path: string, text: string): Promise<boolean> =>
         closeSync(file);
       }
     } catch (error) {
-      // A full disk (NFS may report it only on close) leaves an empty claim, which is enough for `gc` to
-      // claim the shards that it removes. The heartbeat writes the text later.
+      // A full disk leaves an empty claim (NFS may report the full disk only on close). An empty claim
+      // suffices for `gc`, which claims the shards that it removes. The heartbeat writes the text later.
       if (!isFull(error)) {
         await rm(path, { force: true });
         throw error;

@@ -23,7 +23,7 @@ export const choices = {
     alphaPerRank: 2,
     dropout: 0.05,
     targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'],
-    /** LoRA's learning rate divided by Table 4's: 1e-7 becomes 1e-4, as is usual for LoRA. */
+    /** Factor of LoRA's learning rate over Table 4's: 1e-7 becomes 1e-4, which is usual for LoRA. */
     learningRateFactor: 1000,
   },
   /** Devices for full fine-tuning of 8B in float32: 16 bytes per parameter, 128 GB in all. */

@@ -42,7 +42,7 @@ export interface TrainingRow {
   readonly weightDecay: number;
   readonly maxGradNorm: number;
   readonly schedule: 'linear' | 'wsd';
-  /** Optimiser steps; that unit is our reading of the table's bare number. */
+  /** Optimiser steps. The table has a bare number, and this unit is our reading. */
   readonly warmup: number;
   readonly beta2: number;
 }

@@ -35,7 +35,7 @@ export const chooseFiles = async <File extends { readonly name: string }>(
       path: id,
       reason: `is ${found.reader.name}, which is not read by ranges; download all of it, and give its directory`,
     });
-  // An adapter's configuration must be noticed, even beside a whole model.
+  // An adapter's configuration is fetched even beside a whole model, so that it is noticed.
   const main = [adapterConfigName, found?.index?.name];
   const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || main.includes(name));
   const names = new Set([

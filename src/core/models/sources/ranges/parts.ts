@@ -7,7 +7,8 @@ export interface PartlyNeeded {
 }
 
 /**
- * Limits on extra bytes, as shares of the needed ones: to complete files, and to close gaps between requests.
+ * Largest shares of extra bytes, relative to the needed ones: to complete files, and to close gaps between
+ * requests.
  */
 const forWholeFiles = 0.004;
 const forGaps = 0.001;

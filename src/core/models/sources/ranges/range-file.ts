@@ -152,7 +152,7 @@ export class RangeFile implements AsyncDisposable {
     await this.#recording;
     await this.#record.truncate(0);
     await removeRangeFile(this.path);
-    // Without the model's record, headers are fetched again.
+    // If the model's record is absent, headers are fetched again.
     await removeRangeFile(modelRecordPath(this.#folder));
   }
 
@@ -204,7 +204,7 @@ const openData = async (
 ): Promise<{ data: FileHandle; known: RangeRecord }> => {
   const path = pathIn(folder, file);
   const known = parseRangeRecord((await readOpenFile(path, record)).toString());
-  // lstat, because a link's target in the hub's cache must not be written to.
+  // Uses lstat, because a link's target in the hub's cache must not be written to.
   const found = await unlessMissing(path, lstat(path));
   if (known?.etag === file.etag && known.bytes === file.bytes && found?.size === file.bytes) {
     // A crash may have truncated the last line, so a new line begins.

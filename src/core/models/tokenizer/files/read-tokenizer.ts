@@ -213,7 +213,7 @@ const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, nu
   };
   if (Array.isArray(vocabulary))
     for (const [id, pair] of vocabulary.entries()) add(Array.isArray(pair) ? pair[0] : pair, id);
-  // Only keys: `Object.entries` would be the slowest step for millions of tokens.
+  // Checks only keys, because `Object.entries` would be the slowest step for millions of tokens.
   else if (isObject(vocabulary)) for (const token of Object.keys(vocabulary)) add(token, vocabulary[token]);
   else throw malformed(file, 'vocab');
   return checkedIds(ids, file);
@@ -225,7 +225,7 @@ const checkedIds = (ids: ReadonlyMap<string, number>, file: string): ReadonlyMap
   ids.forEach((id) => {
     if (!Number.isInteger(id) || id < 0 || id >= most) throw malformed(file, 'vocab');
   });
-  // Each token whose id has a row becomes an output token, and few tokens share an id.
+  // Few tokens share an id, because each token with a row becomes an output token.
   if (ids.size > 2 * endOf(ids)) throw malformed(file, 'vocab');
   return ids;
 };

@@ -58,7 +58,7 @@ export class TokenTexts {
   /** Returns a special token's use, such as `bos_token`; undefined for other tokens. */
   useOf(token: string): string | undefined {
     const uses = this.#model.tokenizer.uses.flatMap(([use, content]) => (content === token ? [use] : []));
-    // A token that both begins and ends texts (GPT-2) is predicted only at the end.
+    // GPT-2 has one token that begins and ends texts. Models predict it only at the end.
     return uses.includes('eos_token') ? 'eos_token' : uses[0];
   }
 

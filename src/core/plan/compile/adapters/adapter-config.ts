@@ -55,7 +55,7 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
     targetParameters: targets.filter(isParameter).map(({ parameter }) => parameter),
     modulesToSave: savedModules(configs, merged, targets),
     taskType: typeof taskType === 'string' ? taskType : null,
-    // PEFT's version decides the layout of square matrices' factors.
+    // PEFT's version decides how factors of square matrices are laid out.
     ...(hasExperts && typeof version === 'string' ? { peftVersion: version } : {}),
   });
 };

@@ -157,7 +157,7 @@ const refuseTokenizers = ({
     throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: 'another vocabulary is asked for' });
 };
 
-/** Returns adapted parameters' places. Without a base, takes their last layer for the model's. */
+/** Returns adapted parameters' places. Without a base, takes the last adapted layer for the model's last. */
 const architectureOf = (
   merged: readonly AdapterModel[],
   models: readonly OpenedModel[],

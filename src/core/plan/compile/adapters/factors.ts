@@ -19,7 +19,7 @@ export interface PlannedFactor {
   readonly expression: PlannedExpression;
 }
 
-/** A change as two factors, with rank and alpha for the configuration. */
+/** A change as two factors, with the rank and alpha for the configuration. */
 export interface Factors {
   readonly a: PlannedFactor;
   readonly b: PlannedFactor;
@@ -95,7 +95,7 @@ export const factorsOf = (
     const shape = along === 'rows' ? [ranks, columns] : [rows, ranks];
     const [only] = matrices as [Factor];
     if (isOne && first.weight === 1) return { dtype: output, shape, expression: copyOf(only, output) };
-    // In B, each rank has a column per expert. In A, each expert has a block of ranks, so blocks are joined
+    // B has for each rank a column per expert. A has for each expert a block of ranks, so blocks are joined
     // one by one.
     const [groups, width] = along === 'rows' && !isOne ? [experts, 1] : [1, experts];
     let at = 0;

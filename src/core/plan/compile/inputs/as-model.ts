@@ -55,7 +55,7 @@ export const asModel = (reference: ModelReference, composed: Composed): OpenedMo
     checkpoint: {
       ...first.checkpoint,
       name: `${recipe.method}(${names.join(', ')})`,
-      // Never read, because `operandOf` returns formulas.
+      // The references are never read, because `operandOf` returns formulas.
       tensors: new Map(
         tensors.map(({ name, dtype, shape }) => [name, { file: 0, begin: 0, end: 0, dtype, shape }]),
       ),

@@ -104,7 +104,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
       firstNaming: spelt[a.naming],
       otherNaming: spelt[b.naming],
     });
-  // Family first, because other differences follow from it.
+  // Compares families first, because other differences follow from these.
   if (familyOf(first) !== familyOf(other)) checkConfig(first, other, stacks);
   if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {

@@ -3,7 +3,7 @@ import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.
 
 export interface Cached<T> {
   readonly most: number;
-  /** Never set; only carries the type of results. */
+  /** This key is never set; it only carries the type of results. */
   readonly result?: T;
 }
 

@@ -7,7 +7,7 @@ export const butterflyOrder = (
   size: number,
   { stage, stages }: { readonly stage: number; readonly stages: number },
 ): Float64Array | undefined => {
-  // A permuted group has 2^stage blocks, in pieces of half a block.
+  // A group of permuted columns is 2^stage blocks, cut into pieces of half a block.
   const [group, piece] = [size * 2 ** stage, size / 2];
   const isButterfly = stage < stages && Number.isInteger(piece) && columns % group === 0;
   if (!isButterfly || (columns / size) % 2 ** (stages - 1) !== 0) return undefined;
@@ -16,7 +16,7 @@ export const butterflyOrder = (
   for (let column = 0; column < columns; column += 1) {
     const within = column % group;
     const index = Math.floor(within / piece);
-    // Even pieces first, then odd ones.
+    // Even pieces come first, then odd ones.
     const from = index < pieces / 2 ? 2 * index : 2 * (index - pieces / 2) + 1;
     order[column] = column - within + from * piece + (within % piece);
   }

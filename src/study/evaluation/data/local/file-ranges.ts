@@ -5,7 +5,7 @@ import { reading } from '../../../../core/base/files/writing.js';
 /** A byte range in a file; `end` is exclusive. */
 export type Range = readonly [begin: number, end: number];
 
-/** Elements of one sample, as in `exchange.py` and `parts.py`. */
+/** Elements of a sample, as in `exchange.py` and `parts.py`. */
 const sampleElements = 1024;
 
 export const chunkBytes = 1 << 20;

@@ -68,7 +68,7 @@ export const dimensionsOf = (entries: Entries): Dimension[] => {
 export const sizeOf = (dimensions: readonly Dimension[]): number =>
   dimensions.reduce((size, { options }) => size * options.length, 1);
 
-/** The last dimension varies fastest. */
+/** The last of the dimensions varies fastest. */
 export const configurationsOf = (dimensions: readonly Dimension[]): Configuration[] => {
   let chosen: (readonly Option[])[] = [[]];
   for (const { options } of dimensions)
@@ -129,7 +129,7 @@ const option = (key: string, at: Mark, given: Tree): Option => {
   return { label: labelOf(key, value), mark: given.mark, entries: [[key, { key: at, value }]] };
 };
 
-/** Two equal weights, since every merge has two models or soups. */
+/** Two equal weights suffice, since every merge has two models or soups. */
 const ones = (mark: Mark): Tree => list(mark, [leaf(mark, 1), leaf(mark, 1)]);
 
 const labelOf = (key: string, value: Tree): string => {

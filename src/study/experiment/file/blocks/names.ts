@@ -24,7 +24,7 @@ const reserved = {
   reference: reservedExperts,
   language: reservedLanguages,
   merge: [] as string[],
-  /** In experiments without merges, no word has a special meaning. */
+  /** If an experiment has no merges, no word has a special meaning. */
   model: [] as string[],
 };
 

@@ -35,7 +35,7 @@ export class ScoringOrder {
   }
 
   learn(models: readonly ModelToScore[]): Promise<void> {
-    // Runs one after another, so that lanes do not read the same contents twice.
+    // Runs one call after another, so that lanes do not read the same contents twice.
     this.#learning = this.#learning.then(() => this.#learn(models));
     return this.#learning;
   }
@@ -43,7 +43,7 @@ export class ScoringOrder {
   async #learn(models: readonly ModelToScore[]): Promise<void> {
     const unknown = this.isExchanging ? models.filter(({ name }) => !this.#known.has(name)) : [];
     for (const { name } of unknown) this.#known.add(name);
-    // References first, because merges are compared with them.
+    // References come first, because merges are compared with them.
     for (const kind of ['reference', 'merge'] as const)
       await Promise.all(unknown.filter((model) => model.kind === kind).map((model) => this.#add(model)));
   }

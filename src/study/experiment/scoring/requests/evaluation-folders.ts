@@ -66,7 +66,7 @@ export const removeLeftovers = async (experiment: string): Promise<void> => {
     if (!name.startsWith(taskFolder)) return;
     const claim = await claimIn(directory, name);
     if (claim === undefined) return;
-    // Folders exist only under their claims.
+    // A folder exists only while its claim does.
     await rm(join(directory, name), { recursive: true, force: true });
     await claim.release();
   });

@@ -21,7 +21,7 @@ interface Running {
   readonly before: readonly string[];
 }
 
-/** Until this share of requests is done, loading dominates a run's pace. */
+/** While a smaller share of requests is done, loading dominates a run's pace. */
 const settledShare = 0.05;
 
 /** Estimates an evaluation's remaining time from results and the requests of current runs. */
@@ -105,7 +105,7 @@ export class TimeLeft {
 
   #leftOf(running: Running): number | undefined {
     const [own, measured] = [this.#wholeOf(running), this.#measured(running.tasks)];
-    // Loading makes a run look slow at first, so its own pace counts more the further it is.
+    // Loading makes a run look slow at first, so a run's own pace counts more as it progresses.
     const share = running.requests === undefined ? 0 : running.requests.done / running.requests.total;
     const whole =
       own === undefined || measured === undefined ? (own ?? measured) : share * own + (1 - share) * measured;

@@ -163,7 +163,7 @@ export const Gains = ({ data }: { data: ReportData }) => {
       </p>
       <div class="figures">
         {table.columns.map((column, at) =>
-          // For one language, the mean adds nothing.
+          // With a single language, the mean adds nothing.
           column.id === 'mean' && !several ? null : (
             <Panel
               key={column.id}

@@ -125,7 +125,7 @@ export interface PageGrid {
   readonly undecided: string | null;
   /** The best against the default; null without a default, or if problems differ. */
   readonly finding: PageFinding | null;
-  /** Score on half of the problems of the configuration that is best on the other half. */
+  /** Score on half of the problems of a configuration chosen as the best on the other half. */
   readonly otherHalf: number | null;
 }
 
