@@ -70,6 +70,8 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     } catch (const std::system_error& error) {
         // The process may be out of threads, so that none can watch the guard.
         return fromStatus(env, {Outcome::ThreadFailed, error.code().value()});
+    } catch (const LostSource& lost) {
+        return fromStatus(env, lost.status);
     } catch (const BadJob& error) {
         throw Napi::RangeError::New(env, std::string("bad job: ") + error.what());
     }
@@ -108,6 +110,17 @@ Napi::Value lock(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), lockFile(toDescriptor(info[0])));
 }
 
+/// openRemote(memory, parts) → the number of a remote file
+Napi::Value openRemote(const Napi::CallbackInfo& info) {
+    try {
+        return Napi::Number::New(info.Env(), addRemote(toRemoteFile(info[0], info[1])));
+    } catch (const BadJob& error) {
+        throw Napi::RangeError::New(info.Env(), std::string("bad job: ") + error.what());
+    }
+}
+
+void closeRemote(const Napi::CallbackInfo& info) { removeRemote(toDescriptor(info[0])); }
+
 /// exchange(a, b) → false if the file system does not support it; throws on other failures
 Napi::Value exchangePaths(const Napi::CallbackInfo& info) {
     const std::string a = toPath(info[0], "a"), b = toPath(info[1], "b");
@@ -126,6 +139,8 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("solve", Napi::Function::New(env, solveMatrices, "solve"));
     // Without SHA instructions, Node's OpenSSL is faster than our code would be.
     if (sha256() != nullptr) exports.Set("hash", Napi::Function::New(env, hashRanges, "hash"));
+    exports.Set("openRemote", Napi::Function::New(env, openRemote, "openRemote"));
+    exports.Set("closeRemote", Napi::Function::New(env, closeRemote, "closeRemote"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));
     return exports;

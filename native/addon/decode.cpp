@@ -1,6 +1,7 @@
 #include "decode.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace layerloom {
@@ -56,6 +57,25 @@ HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states) {
     call.states = toSpan<std::uint32_t>(states, "states");
     check(call.ranges, call.states);
     return call;
+}
+
+RemoteFile toRemoteFile(const Napi::Value& memory, const Napi::Value& parts) {
+    const int fd = toDescriptor(memory);
+    const std::span<const double> numbers = toSpan<double>(parts, "parts");
+    require(numbers.size() % 2 == 0, "parts");
+    const auto isInteger = [](double number, double least) {
+        return number >= least && number <= static_cast<double>(kMostInteger) && number == std::trunc(number);
+    };
+    std::vector<RemotePart> all;
+    for (std::size_t i = 0; i < numbers.size(); i += 2) {
+        require(isInteger(numbers[i], 1) && isInteger(numbers[i + 1], 0), "parts");
+        const auto bytes = static_cast<std::uint64_t>(numbers[i]);
+        const auto address = static_cast<std::uint64_t>(numbers[i + 1]);
+        const std::uint64_t begin = all.empty() ? 0 : all.back().end;
+        require(bytes <= kMostInteger - begin && bytes <= kMostInteger - address, "parts");
+        all.push_back({begin, begin + bytes, address});
+    }
+    return {fd, std::move(all)};
 }
 
 Control toControl(const Napi::Value& value) {

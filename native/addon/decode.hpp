@@ -36,6 +36,10 @@ struct HashCall {
 
 HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states);
 
+/// @param memory descriptor of `/proc/PID/mem`
+/// @param parts pairs of a number of bytes and their address
+RemoteFile toRemoteFile(const Napi::Value& memory, const Napi::Value& parts);
+
 /// Must be called last: `toSpan` in read.hpp says why.
 Control toControl(const Napi::Value& value);
 

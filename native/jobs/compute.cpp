@@ -79,7 +79,7 @@ class OutputTiles {
                 to = rangeOfScales(output, compute_.program, compute_.program.first + begin, scales_[o].size());
                 data = reinterpret_cast<const std::byte*>(scales_[o].data());
             } else if (data == nullptr) {
-                data = windows.bytes[output.value].data() + begin * sizeOf(output.dtype);
+                data = windows.at(output.value, begin * sizeOf(output.dtype), count * sizeOf(output.dtype));
             }
             const int error = writeAt(to.fd, to.offset, {data, static_cast<std::size_t>(to.length)});
             // If a mapped page is lost, the write fails with EFAULT: system calls raise no signal.

@@ -23,7 +23,7 @@ Status copyMapped(const Range& source, const Range& to, Control control) {
     for (std::size_t at = 0; at < source.length; at += kTileBytes) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const std::size_t length = std::min<std::uint64_t>(kTileBytes, source.length - at);
-        const int error = writeAt(to.fd, to.offset + at, windows.bytes[0].subspan(at, length));
+        const int error = writeAt(to.fd, to.offset + at, {windows.at(0, at, length), length});
         // A lost page, as in compute.cpp.
         if (error == EFAULT) return windows.lostPage();
         if (error != 0) return {Outcome::WriteFailed, error};
@@ -52,14 +52,14 @@ Status copyRange(const Range& source, const Range& to, Control control) {
 Status compare(const std::vector<Range>& sources, Control control) {
     const Windows windows(sources);
     if (windows.status.outcome != Outcome::Done) return windows.status;
-    const std::span<const std::byte> first = windows.bytes[0];
+    const std::uint64_t all = sources[0].length;
     for (std::size_t s = 1; s < sources.size(); ++s) {
-        for (std::size_t begin = 0; begin < first.size(); begin += kTileBytes) {
+        for (std::uint64_t begin = 0; begin < all; begin += kTileBytes) {
             if (control.cancelled()) return {Outcome::Cancelled};
-            const std::size_t length = std::min(kTileBytes, first.size() - begin);
+            const std::size_t length = std::min<std::uint64_t>(kTileBytes, all - begin);
             bool equal = false;
             const bool whole = guarded(windows.bytes, [&] {
-                equal = std::memcmp(first.data() + begin, windows.bytes[s].data() + begin, length) == 0;
+                equal = std::memcmp(windows.at(0, begin, length), windows.at(s, begin, length), length) == 0;
             });
             if (!whole) return windows.lostPage();
             if (!equal) return {Outcome::NotEqual, 0, s};

@@ -257,8 +257,9 @@ Source Evaluator::found(ValueId id) const {
     if (id < program_.sources.size()) {
         const StoredSource& source = program_.sources[id];
         if (source.slicing == Slicing::Rows) return {gathered_[id].tile, source.dtype};
-        const std::size_t begin = source.slicing == Slicing::Whole ? 0 : begin_;
-        return {windows_.bytes[id].data() + begin * sizeOf(source.dtype), source.dtype};
+        if (source.slicing == Slicing::Whole) return {windows_.whole(id), source.dtype};
+        const std::size_t size = sizeOf(source.dtype);
+        return {windows_.at(id, begin_ * size, count_ * size), source.dtype};
     }
     const std::size_t n = id - program_.sources.size();
     return {dataOf(n), program_.nodes[n].dtype};
@@ -280,7 +281,7 @@ void Evaluator::gather(std::size_t s) {
     const StoredSource& source = program_.sources[s];
     Gathered& gathered = gathered_[s];
     const std::size_t size = sizeOf(source.dtype);
-    const std::byte* const window = windows_.bytes[s].data();
+    const std::byte* const window = windows_.whole(s);
     std::byte* out = nullptr;
     forEachRun(std::span<const RowRun>(source.runs), source.width, firstElement(), count_,
                [&](const RowRun* run, std::uint64_t into, std::size_t at, std::size_t length) {

@@ -105,7 +105,7 @@ Status hash(const Sha256& sha256, std::span<const HashedRange> ranges, std::span
         std::vector<Bytes> bytes;
         for (std::size_t s = 0; s < parts.size(); ++s) {
             const std::size_t at = std::min(s, maps.size() - 1);
-            bytes.push_back(windows.bytes[at].subspan(parts[s].offset - maps[at].offset, parts[s].length));
+            bytes.emplace_back(windows.whole(at) + (parts[s].offset - maps[at].offset), parts[s].length);
         }
         if (!guarded(windows.bytes, [&] { take(sha256, open, bytes); })) return windows.lostPage();
         for (std::size_t s = 0; s < open.size(); ++s) open[s]->done += parts[s].length;

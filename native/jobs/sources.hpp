@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../io/mapped_file.hpp"
+#include "../io/remote_file.hpp"
 #include "../kernels/dtype.hpp"
 #include "status.hpp"
 
@@ -72,12 +73,26 @@ Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t co
 /// for element 0.
 std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
-/// A job's sources, mapped in windows for its slice, not as whole files.
+/// Thrown while a remote file is read: its memory was freed, or its process has ended.
+struct LostSource {
+    Status status;
+};
+
+/// A job's sources in windows for its slice, not as whole files: mapped, or of a remote file read in tiles.
 struct Windows {
     /// @param first number of the first source in statuses
     explicit Windows(std::span<const Range> ranges, std::size_t first = 0,
                      Access access = Access::Sequential);
+    ~Windows();
 
+    /// Returns bytes [begin, begin + length) of a source's window. If the file is remote, they are valid until
+    /// the next call for other bytes of the source.
+    ///
+    /// @throws LostSource
+    const std::byte* at(std::size_t source, std::uint64_t begin, std::size_t length) const;
+    const std::byte* whole(std::size_t source) const { return at(source, 0, ranges_[source].length); }
+
+    /// The mapped windows, to be guarded; empty for a remote file.
     std::vector<std::span<const std::byte>> bytes;
     /// Done, or the reason why a source could not be mapped.
     Status status;
@@ -88,7 +103,15 @@ struct Windows {
   private:
     Status checkBounds(std::size_t source) const;
 
+    /// Bytes [begin, end) of a remote file's window.
+    struct Tile {
+        std::shared_ptr<const RemoteFile> file;
+        std::vector<std::byte> buffer = {};
+        std::uint64_t begin = 0, end = 0;
+    };
+
     std::size_t first_;
+    mutable std::vector<Tile> tiles_;  ///< for each source; without a file for mapped ones
     std::vector<MappedFile> files_;
     std::vector<Range> ranges_;
 };

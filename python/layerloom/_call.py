@@ -14,6 +14,7 @@ from typing import Literal as Literal
 from . import _engine, results
 from ._check import Command, Parameter, default_of, values_of
 from ._errors import LayerloomError, named
+from ._memory import may_read
 from ._merged import Merged, StrPath
 from ._model import Model, ModelLike, hint_of, in_memory, named_models, path_of, text_of_experiment, text_of_recipe
 from ._plain import Array, dtype_of, mapping_of
@@ -240,11 +241,11 @@ def result_of(value: Any, request: Request) -> Any:
     return typed(value, next((one for one in classes if fits(value, one)), Result))
 
 
-def wait(texts: Sequence[str], request: Request) -> Any:
+def wait(texts: Sequence[str], request: Request, scratch: Scratch) -> Any:
     """Runs a command. Ctrl-C and errors of `progress` stop it, and are raised once it has cleaned up."""
     lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     with receiver(request.progress) as receive:
-        asked = _engine.ask(texts, lines.put, request.work)
+        asked = _engine.ask(texts, lines.put, request.work, scratch.memory)
         asked.result.add_done_callback(lambda _: lines.put(None))
         try:
             show_as_dictionaries()
@@ -258,15 +259,15 @@ def wait(texts: Sequence[str], request: Request) -> Any:
 
 
 def run(request: Request) -> Result | Merged:
-    with Scratch() as scratch:
+    with Scratch(in_place=may_read(request.words)) as scratch:
         texts = texts_of(request.words, scratch)
         if not request.in_memory:
-            result: Result = wait(texts, request)
+            result: Result = wait(texts, request, scratch)
             return result
         directory = scratch.directory(0)
         try:
-            result = wait(into(directory, texts), request)
+            result = wait(into(directory, texts), request, scratch)
         except LayerloomError as error:
             directory = other_place(error, directory, scratch)
-            result = wait(into(directory, texts), request)
+            result = wait(into(directory, texts), request, scratch)
         return Merged(output_in(directory), result)

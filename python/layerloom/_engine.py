@@ -14,12 +14,13 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from types import FrameType
 from typing import Any, Literal, TypeAlias
 
 from ._errors import EngineEnded, LayerloomError, LayerloomWarning, system_limits
+from ._memory import Part, own_memory
 from ._program import entry, environment, find_node
 
 logger = logging.getLogger("layerloom")
@@ -59,14 +60,16 @@ class Engine:
         self.answers, theirs = os.pipe()
         try:
             # In its own session, Ctrl-C in a terminal goes to Python alone, which stops the call.
-            self.process = subprocess.Popen(
-                [find_node(), entry, "serve-calls", str(theirs)],
-                stdin=subprocess.PIPE,
-                pass_fds=[theirs],
-                # Pipes are unbuffered, because a forked process may find a buffer's lock held for ever.
-                bufsize=0,
-                start_new_session=True,
-            )
+            with own_memory() as memory:
+                passed = [theirs] if memory is None else [theirs, memory]
+                self.process = subprocess.Popen(
+                    [find_node(), entry, "serve-calls", *map(str, passed)],
+                    stdin=subprocess.PIPE,
+                    pass_fds=passed,
+                    # Pipes are unbuffered, because a forked process may find a buffer's lock held for ever.
+                    bufsize=0,
+                    start_new_session=True,
+                )
         except BaseException:
             os.close(self.answers)
             raise
@@ -190,10 +193,15 @@ def unnamed(directory: str) -> Generator[None, None, None]:
         unnamed_places.discard(place)
 
 
-def ask(words: Sequence[str], listener: Listener, work: Work = "writes") -> Call:
-    """Runs a command."""
+def ask(words: Sequence[str], listener: Listener, work: Work = "writes", memory: Mapping[str, Sequence[Part]] | None = None) -> Call:
+    """Runs a command.
+
+    Args:
+        memory: files that lie in this process's memory
+    """
+    places = {path: [(part.nbytes, part.address) for part in parts] for path, parts in (memory or {}).items()}
     with system_limits("the working directory"):
-        request = {"words": list(words), "directory": os.getcwd(), "environment": environment()}
+        request = {"words": list(words), "directory": os.getcwd(), "environment": environment(), "memory": places}
     return send("call", request, listener, work)
 
 

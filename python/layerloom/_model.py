@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from ._arrays import form_of, is_array, is_torch, write_all, write_array
 from ._errors import named, system_limits
+from ._memory import parts_of
 from ._merged import Merged, StrPath, path_text
 from ._peft import base_of, has_adapters, unwrapped, whole_state
 from ._plain import items_of, mapping_of, scalar_of
@@ -178,7 +179,8 @@ def path_of(value: Any, name: str, scratch: Scratch, own: str | None = None) -> 
 
 
 def written(value: Any, name: str, own: str | None, scratch: Scratch) -> str:
-    """Writes a model in memory to a directory of shared memory: copies its bytes once, a tensor at a time."""
+    """Writes a model in memory to a directory of shared memory. Unless the engine can read its tensors in place,
+    copies their bytes once, a tensor at a time."""
     if isinstance(value, Merged):
         directory = os.path.join(scratch.directory(value.nbytes), own or name)
         value.save(directory)
@@ -188,19 +190,28 @@ def written(value: Any, name: str, own: str | None, scratch: Scratch) -> str:
     # The largest elements come first, so that all are aligned.
     forms.sort(key=lambda form: -DTYPES[form[1]].size)
     size = sum(DTYPES[dtype].size * math.prod(shape) for _, dtype, shape in forms)
-    directory = os.path.join(scratch.directory(size), own or model.name or name)
+    header = write_header(forms, {"format": "pt"})
+    kind = "adapter_" if "peft_type" in (model.config or {}) else ""
+    is_whole = scratch.in_place and not kind and model.adapter is None
+    parts = parts_of(header, (model.tensors[key] for key, _, _ in forms)) if is_whole else None
+    directory = os.path.join(scratch.directory(size if parts is None else 0), own or model.name or name)
     os.mkdir(directory)
     if model.files is not None:
         link_files(model.files, directory)
-    kind = "adapter_" if "peft_type" in (model.config or {}) else ""
     config = model.config if model.config is not None else config_in(directory)
     if config is not None:
         dtypes = {dtype for key, dtype, _ in forms if model.kept_wide.isdisjoint(key.split("."))}
         write_json(os.path.join(directory, f"{kind}config.json"), with_dtype(config, dtypes))
     if model.adapter is not None:
         write_json(os.path.join(directory, "adapter_config.json"), model.adapter)
-    with open(os.path.join(directory, f"{kind}model.safetensors"), "xb", buffering=0) as file:
-        write_all(file, memoryview(write_header(forms, {"format": "pt"})))
+    path = os.path.join(directory, f"{kind}model.safetensors")
+    if parts is not None:
+        # Only its name is there: whatever opens it as a file fails.
+        os.symlink("/dev/null/memory", path)
+        scratch.memory[path] = parts
+        return directory
+    with open(path, "xb", buffering=0) as file:
+        write_all(file, memoryview(header))
         for key, _, _ in forms:
             write_array(file, key, model.tensors[key])
     return directory

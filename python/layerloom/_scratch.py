@@ -8,6 +8,7 @@ from types import TracebackType
 
 from . import _engine
 from ._errors import EngineEnded, LayerloomError
+from ._memory import Part
 
 
 class Scratch(contextlib.ExitStack):
@@ -15,8 +16,15 @@ class Scratch(contextlib.ExitStack):
     by
     the next engine."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_place: bool = False) -> None:
+        """
+        Args:
+            in_place: whether the engine may read tensors where they lie
+        """
         super().__init__()
+        self.in_place = in_place
+        self.memory: dict[str, list[Part]] = {}
+        """Files of models that lie in this process's memory."""
         self.models: dict[tuple[int, str | None], str] = {}
         """Directories of models that were written already, by `id` and own name."""
         self.engines: set[_engine.Engine] = set()

@@ -43,9 +43,10 @@ process.once('exit', endedUnsettled);
 const graceMs = 2000;
 
 /** Answers calls from other languages. Loaded on demand. */
-const serve = async (descriptor?: string): Promise<number> => (await import('./serve.js')).serve(descriptor);
+const serve = async (...descriptors: string[]): Promise<number> =>
+  (await import('./serve.js')).serve(...descriptors);
 
-void (args[0] === 'serve-calls' ? serve(args[1]) : runCommandLine(args)).then((code) => {
+void (args[0] === 'serve-calls' ? serve(...args.slice(1)) : runCommandLine(args)).then((code) => {
   process.off('exit', endedUnsettled);
   process.exitCode = code;
   const endOnceWritten = () => {

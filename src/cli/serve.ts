@@ -3,6 +3,8 @@ import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { codeOf, LayerloomError, reasonOf } from '../core/base/errors/errors.js';
 import type { Progress } from '../core/engine/run.js';
+import { addInMemory, removeInMemory } from '../core/models/checkpoint/files/open-input.js';
+import { closeRemote, openRemote } from '../core/native/addon.js';
 import { Scratch, scratchName } from '../study/store/claims/scratch.js';
 import { commandsInPython } from './options/spellings.js';
 import { printedJson, printTo } from './print.js';
@@ -12,7 +14,8 @@ import { describeError, type ReportedError, runCommandLine } from './run-command
 // this process (python/layerloom/_engine.py). It reads requests as lines of JSON from stdin. Answers go to
 // the descriptor in the argument, because plugins and libraries may print to stdout.
 //
-//   in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT}}
+//   in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT},
+//         "memory": {PATH: [[BYTES, ADDRESS], …], …}}
 //   in   {"stop": ID}
 //   in   {"scratch": ID, "bytes": NUMBER, "beside": PATH, "name": NAME}
 //   in   {"release": ID}
@@ -27,6 +30,9 @@ import { describeError, type ReportedError, runCommandLine } from './run-command
 //
 // A scratch is a directory of a given size, in memory if there is room, else in `beside`. It is made at once
 // and removed on release or when the input ends, because the caller may be killed while it writes there.
+//
+// A path in `memory` is read as a file whose bytes lie in the caller's memory, behind a second descriptor: the
+// caller's /proc/self/mem. The caller keeps these bytes until the call has its result.
 
 const requestSchema = z.union([
   z.object({
@@ -34,6 +40,7 @@ const requestSchema = z.union([
     words: z.array(z.string()),
     directory: z.string(),
     environment: z.record(z.string(), z.string()),
+    memory: z.record(z.string(), z.array(z.tuple([z.int().positive(), z.int().nonnegative()]))).optional(),
   }),
   z.object({ stop: z.int() }),
   z.object({
@@ -50,6 +57,8 @@ type Call = Extract<Request, { call: number }>;
 type ScratchRequest = Extract<Request, { scratch: number }>;
 
 let answers = 1;
+/** The caller's memory, if it can be read. */
+let callersMemory: number | undefined;
 
 /** Writes an answer, blocking. Ignores errors: if the caller is gone, the input ends too. */
 const answer = (line: object): void => {
@@ -113,7 +122,28 @@ class Scratches {
   }
 }
 
-const run = async ({ call, words, directory, environment }: Call): Promise<void> => {
+/** Opens the caller's tensors as files. */
+class Tensors implements Disposable {
+  readonly #files = new Map<string, number>();
+
+  constructor(files: NonNullable<Call['memory']>) {
+    for (const [path, parts] of Object.entries(files)) {
+      if (callersMemory === undefined) throw new Error('the memory of the calling process is not open');
+      const fd = openRemote(callersMemory, Float64Array.from(parts.flat()));
+      this.#files.set(path, fd);
+      addInMemory(path, callersMemory, parts, fd);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const [path, fd] of this.#files) {
+      removeInMemory(path);
+      closeRemote(fd);
+    }
+  }
+}
+
+const run = async ({ call, words, directory, environment, memory = {} }: Call): Promise<void> => {
   let printed = '';
   let last: unknown;
   let told = 0;
@@ -137,6 +167,7 @@ const run = async ({ call, words, directory, environment }: Call): Promise<void>
   try {
     process.chdir(directory);
     setEnvironment(environment);
+    using _ = new Tensors(memory);
     await runCommandLine(
       [command, '--json', ...rest],
       (error, args, program) => {
@@ -153,9 +184,13 @@ const run = async ({ call, words, directory, environment }: Call): Promise<void>
   else answer({ call, result: last ?? printed });
 };
 
-/** @param descriptor for answers, in digits; default: stdout */
-export const serve = async (descriptor = '1'): Promise<number> => {
+/**
+ * @param descriptor of answers, in digits; default: stdout
+ * @param memory descriptor of the caller's `/proc/self/mem`, if it can be read
+ */
+export const serve = async (descriptor = '1', memory?: string): Promise<number> => {
   answers = Number(descriptor);
+  callersMemory = memory === undefined ? undefined : Number(memory);
   const waiting: Call[] = [];
   const scratches = new Scratches();
   let running: number | undefined;

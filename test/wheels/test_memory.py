@@ -230,12 +230,12 @@ class Memory(Workplace):
     def test_a_merge_that_memory_has_no_room_for_is_in_files_of_tmpdir(self) -> None:
         wait, places = _call.wait, []
 
-        def full(texts: list[str], progress: Any) -> dict[str, Any]:
+        def full(texts: list[str], *given: Any) -> dict[str, Any]:
             [out] = [text.removeprefix("--out=") for text in texts if text.startswith("--out=")]
             places.append(out)
             if len(places) == 1:
                 raise layerloom.LayerloomError("DISK_SPACE", "full", {"out": out, "needed": 10, "available": 1}, 1)
-            return wait(texts, progress)
+            return wait(texts, *given)
 
         with mock.patch.object(_call, "wait", full), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -435,7 +435,8 @@ class Ends(Workplace):
     def test_of_an_engine_killed_while_models_are_handed_over(self) -> None:
         import numpy
 
-        tensors = {name: numpy.ones(ELEMENTS, "float32") for name in names_of()}
+        # Tensors of this order of bytes are copied.
+        tensors = {name: numpy.ones(ELEMENTS, ">f4") for name in names_of()}
 
         def killing(work: Callable[..., Any], at: int) -> Callable[..., Any]:
             calls = itertools.count()
@@ -463,7 +464,8 @@ class Ends(Workplace):
 
     @needs_numpy
     def test_of_a_python_killed_while_it_hands_models_over(self) -> None:
-        self.expect_nothing(*self.killed(HANDING_OVER, False))
+        for dtype in ("float32", ">f4"):
+            self.expect_nothing(*self.killed(HANDING_OVER.replace("float32", dtype), False))
 
     def test_of_a_python_and_its_engine_killed_at_once_the_next_merge_leaves_nothing(self) -> None:
         engines = self.killed(MERGING, True)

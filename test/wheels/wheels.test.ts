@@ -245,7 +245,7 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
     it('return merges in memory, of which nothing is left however they end', () => {
       installArrays(bin);
       const env = { PYTHONWARNINGS: 'ignore', REPEATS: process.env['REPEATS'] ?? '5' };
-      done(join(bin, 'python'), ['-m', 'unittest', 'test_memory'], env, join(smoke, '..'));
+      done(join(bin, 'python'), ['-m', 'unittest', 'test_memory', 'test_in_place'], env, join(smoke, '..'));
     });
 
     it.skipIf(torch === undefined)('return merges in memory that transformers loads', () => {

@@ -1,16 +1,17 @@
-import { constants, type FileHandle, open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { LayerloomError } from '../base/errors/errors.js';
 import { itemAt } from '../base/errors/lookup.js';
 import { reading } from '../base/files/writing.js';
 import type { FileIdentity, FileState } from '../models/checkpoint/checkpoint.js';
+import { type OpenInput, openInput } from '../models/checkpoint/files/open-input.js';
 import { observe, observeAgain } from '../models/checkpoint/same/identity.js';
 import type { PlannedInput } from '../plan/plan.js';
 import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 
-interface OpenInput {
+interface OpenFile {
   readonly file: FileIdentity;
-  readonly handle: FileHandle;
-  /** The file's state when the run began or its content was last verified. */
+  readonly handle: OpenInput;
+  /** The file's state when the run began, or when its content was last verified. */
   state: FileState;
   /** Running operations that make or remove hard links to it. */
   linking: number;
@@ -19,13 +20,13 @@ interface OpenInput {
 /** Open input files. Results are valid if `verify` passes after the last read. */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
-  readonly #open: Map<string, OpenInput>;
-  /** Paths opened in order to be linked whole. */
+  readonly #open: Map<string, OpenFile>;
+  /** Paths of files that were opened to be linked whole. */
   readonly linked: readonly string[];
 
   private constructor(
     planned: readonly PlannedInput[],
-    opened: Map<string, OpenInput>,
+    opened: Map<string, OpenFile>,
     linked: readonly string[],
   ) {
     this.#inputs = planned;
@@ -49,13 +50,11 @@ export class InputFiles {
       ...planned.flatMap((input) => input.files.filter(({ path }) => linked.has(path))),
     ];
     const used = new Map(files.map((file) => [file.path, file]));
-    const opened = new Map<string, OpenInput>();
+    const opened = new Map<string, OpenFile>();
     const inputs = new InputFiles(planned, opened, [...linked]);
     const openOne = async (file: FileIdentity): Promise<void> => {
-      // Non-blocking, in case the file became a pipe; its state then differs from the recorded one.
-      const handle = await reading(file.path, () =>
-        open(file.path, constants.O_RDONLY | constants.O_NONBLOCK),
-      );
+      // If the file became a pipe, its state differs from the recorded one.
+      const handle = await reading(file.path, () => openInput(file.path));
       try {
         const state =
           file.seen === undefined

@@ -30,6 +30,14 @@ interface Addon {
    * @param states each file's SHA-256 state, updated
    */
   hash?(ranges: readonly HashedRange[], states: Uint32Array, shared: BigInt64Array): JobStatus;
+  /**
+   * @param memory descriptor of `/proc/PID/mem`
+   * @param parts pairs of a number of bytes and their address
+   * @returns a number that jobs take as the descriptor of a file with these bytes
+   */
+  openRemote(memory: number, parts: Float64Array): number;
+  /** Jobs that read the file keep it until they end. */
+  closeRemote(file: number): void;
   lock(fd: number): number;
   exchange(a: string, b: string): boolean;
 }
@@ -77,7 +85,10 @@ export const instructionSets = (): { readonly chosen: string; readonly available
   return { chosen: instructionSet ?? '', available };
 };
 
-/** Takes an exclusive lock, held until the file is closed or the process ends. */
+export const openRemote: Addon['openRemote'] = (...values) => addon().openRemote(...values);
+export const closeRemote: Addon['closeRemote'] = (file) => addon().closeRemote(file);
+
+/** Takes an exclusive lock, which is held until the file is closed or the process ends. */
 export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' => {
   const { EAGAIN, EWOULDBLOCK } = constants.errno;
   const error = addon().lock(fd);

@@ -4,6 +4,7 @@
 // Bytes become a job over small files in memory: mostly a valid one, so that much code runs after the checks,
 // with some wrong numbers. Accepted jobs run on two instruction sets, which must write the same bits. No
 // source may lie beyond its file's end.
+#include <fcntl.h>
 #include <fuzzer/FuzzedDataProvider.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -76,10 +77,11 @@ constexpr std::uint64_t kMostElements = 1 << 14;
 struct File {
     int fd;
     std::size_t bytes;
+    std::byte* memory = nullptr;  ///< of a remote file
 };
 
 struct Files {
-    std::array<File, 3> inputs;
+    std::array<File, 4> inputs;
     std::array<int, 2> outputs;
 };
 
@@ -89,10 +91,22 @@ int newFile(const char* name, std::size_t bytes) {
     return fd;
 }
 
+/// A file in two adjacent parts of this process's memory.
+File newRemote() {
+    static std::array<std::byte, kFileBytes> memory;
+    const int fd = open("/proc/self/mem", O_RDONLY);
+    if (fd < 0) std::abort();
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+    constexpr std::size_t kFirst = 1000;
+    return {addRemote({fd, {{0, kFirst, address}, {kFirst, kFileBytes, address + kFirst}}}), kFileBytes,
+            memory.data()};
+}
+
 const Files& files() {
     static const Files all{{{{newFile("a", kFileBytes), kFileBytes},
                              {newFile("b", kFileBytes), kFileBytes},
-                             {newFile("short", kShortBytes), kShortBytes}}},
+                             {newFile("short", kShortBytes), kShortBytes},
+                             newRemote()}},
                            {newFile("one", 0), newFile("other", 0)}};
     return all;
 }
@@ -111,7 +125,10 @@ class Maker {
         for (const File& file : files().inputs) {
             for (std::size_t at = 0; at < file.bytes; at += bytes.size())
                 std::memcpy(&content[at], bytes.data(), std::min(bytes.size(), file.bytes - at));
-            if (pwrite(file.fd, content.data(), file.bytes, 0) < 0) std::abort();
+            if (file.memory != nullptr)
+                std::memcpy(file.memory, content.data(), file.bytes);
+            else if (pwrite(file.fd, content.data(), file.bytes, 0) < 0)
+                std::abort();
             bytes.push_back(bytes.front());
         }
     }
@@ -154,7 +171,7 @@ class Maker {
 
     /// `bytes` bytes of a file, at its end or before.
     Location in(std::uint64_t bytes) {
-        const File& file = files().inputs[once(16) ? 2 : below(2)];
+        const File& file = files().inputs[once(16) ? 2 : once(4) ? 3 : below(2)];
         if (once(64)) return {-1, about(0)};
         const std::uint64_t most = file.bytes > bytes ? file.bytes - bytes : 0;
         return {file.fd, about(flip() ? most : below(most + 1))};

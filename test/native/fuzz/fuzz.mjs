@@ -56,8 +56,8 @@ const outcomes = [
   'threadFailed',
 ];
 
-/** @param {string} directory @returns {Files} */
-const openFiles = (directory) => {
+/** @param {string} directory @param {Record<string, (...values: unknown[]) => any>} addon @returns {Files} */
+const openFiles = (directory, addon) => {
   const random = new Random(seed, -1);
   const inputs = [65_536, 65_536, 4099].map((size, index) => {
     const bytes = Buffer.from(
@@ -72,7 +72,19 @@ const openFiles = (directory) => {
   const output = openSync(join(directory, 'out'), 'w+');
   const closed = openSync(join(directory, 'out'), 'r');
   closeSync(closed);
+  if (process.platform === 'linux') inputs.push(inMemory(addon));
   return { inputs, output, closed };
+};
+
+/** The start of this process's program in its memory, as a file. @param {Record<string, (...values: unknown[]) => any>} addon */
+const inMemory = (addon) => {
+  const map = readFileSync('/proc/self/maps', 'utf8')
+    .split('\n')
+    .find((line) => line.endsWith(` ${process.execPath}`) && / 00000000 /.test(line));
+  const address = Number.parseInt(String(map), 16);
+  const bytes = readFileSync(process.execPath).subarray(0, 8192);
+  const parts = Float64Array.of(1000, address, 7192, address + 1000);
+  return { fd: addon['openRemote']?.(openSync('/proc/self/mem', 'r'), parts), bytes };
 };
 
 /** @typedef {'done' | 'ended otherwise' | 'TypeError' | 'RangeError' | 'planted' | 'system error'} Result */
@@ -114,7 +126,7 @@ const play = (first, end, progress) => {
   /** @type {Record<string, number>} */
   const counts = {};
   try {
-    const files = openFiles(directory);
+    const files = openFiles(directory, addon);
     for (let number = first; number < end; number += 1) {
       writeSync(at, String(number), 0);
       ftruncateSync(files.output, 0);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors/errors.js';
 import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { optionName } from '../../base/errors/option-name.js';
+import { isInMemory } from '../../models/checkpoint/files/open-input.js';
 import { type MergePlan, verbatimPath } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
 import { withFile } from './durable.js';
@@ -88,9 +89,9 @@ const linkEach = async (
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   for (const { file, path } of verbatim) {
-    // An earlier run could not reflink it and copied some bytes.
-    if (link === undefined && staging.done.has(file)) continue;
-    // link(2) does not follow symbolic links, which hub snapshots have.
+    // An earlier run could not reflink the shard and has copied some bytes.
+    if (link === undefined && (staging.done.has(file) || isInMemory(path))) continue;
+    // Resolves symbolic links, as in hub snapshots, because link(2) does not follow them.
     const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
     await rm(to, { force: true });
     const refusal = await linkFileBy[link ?? 'reflink'](from, to).catch(

@@ -1,6 +1,6 @@
-import type { FileHandle } from 'node:fs/promises';
 import type { Extent } from '../../tensor/extent.js';
 import type { FileHeader, TensorInFile } from './containers/container-reader.js';
+import type { OpenInput } from './files/open-input.js';
 
 /** Most bytes of a description; bitsandbytes writes a few hundred. */
 export const mostDescriptionBytes = 4096;
@@ -20,7 +20,7 @@ export type MissingBytes = (path: string, ranges: readonly Extent[]) => Promise<
 
 /** Reads an open file's descriptions; none if some of their bytes are missing. */
 export const readDescriptions = async (
-  handle: FileHandle,
+  handle: OpenInput,
   path: string,
   header: FileHeader,
   missingBytes: MissingBytes,

@@ -1,4 +1,3 @@
-import { constants, type FileHandle, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { itemAt } from '../../base/errors/lookup.js';
@@ -10,6 +9,7 @@ import { readHeaderOf } from './containers/read-header.js';
 import { type MissingBytes, readDescriptions } from './descriptions.js';
 import { withFewFiles } from './files/few-at-once.js';
 import { configName } from './files/file-names.js';
+import { type OpenInput, openInput } from './files/open-input.js';
 import { readRange } from './files/read-block.js';
 import { findModelFiles, type ShardIndexFile, weightsKey } from './find-files.js';
 import { type FoundTensor, joined } from './pieces.js';
@@ -81,7 +81,7 @@ export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise
 const pointerStart = Buffer.from('version https://git-lfs.github.com/spec/');
 
 /** True for the text that a clone without Git LFS has for each large file. */
-const isPointer = async (handle: FileHandle, bytes: number): Promise<boolean> =>
+const isPointer = async (handle: OpenInput, bytes: number): Promise<boolean> =>
   bytes > pointerStart.length &&
   bytes <= 1024 &&
   pointerStart.equals(await readRange(handle, 0, pointerStart.length));
@@ -98,14 +98,12 @@ const openFile = async (
   neededBy: string,
   { statedContent, missingBytes }: KnownOfFiles,
 ): Promise<OpenedFile> => {
-  // Non-blocking, in case it is a FIFO; non-files are refused below.
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
-    (cause: NodeJS.ErrnoException) => {
-      if (cause.code === 'ENOENT')
-        throw new LayerloomError('FILE_MISSING', { file: path, neededBy }, { cause });
-      throw readFailed(path, cause);
-    },
-  );
+  // Non-files are refused below.
+  const handle = await openInput(path).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT')
+      throw new LayerloomError('FILE_MISSING', { file: path, neededBy }, { cause });
+    throw readFailed(path, cause);
+  });
   try {
     const found = await handle.stat({ bigint: true });
     if (!found.isFile()) throw new Error('it is not a file');

@@ -1,7 +1,7 @@
-import { open } from 'node:fs/promises';
 import { itemAt } from '../../base/errors/lookup.js';
 import { reading } from '../../base/files/writing.js';
 import { invalidSetting } from '../../methods/framework/declaration/settings.js';
+import { openInput } from '../../models/checkpoint/files/open-input.js';
 import { refusePieces } from '../../models/checkpoint/pieces.js';
 import { isFloating } from '../../tensor/dtype.js';
 import { storedBytes, type TensorReference } from '../../tensor/reference.js';
@@ -50,7 +50,7 @@ export const checkGates = async ({ checkpoint }: OpenedModel): Promise<void> => 
 
 const readRange = (file: string, { begin, end }: TensorReference): Promise<Buffer> =>
   reading(file, async () => {
-    await using handle = await open(file);
+    await using handle = await openInput(file);
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(end - begin), 0, end - begin, begin);
     if (bytesRead < end - begin) throw new Error('it ends before its tensors do');
     return buffer;

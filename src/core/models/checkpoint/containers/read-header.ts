@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
+import type { OpenInput } from '../files/open-input.js';
 import { readRange } from '../files/read-block.js';
 import type { ContainerReader } from './container-reader.js';
 
@@ -26,7 +26,7 @@ export const readHeader = async (
 /** @returns a header's bytes and their SHA-256 in hex @throws as `readHeader` */
 export const readHeaderOf = async (
   reader: ContainerReader,
-  handle: FileHandle,
+  handle: Pick<OpenInput, 'read'>,
   file: string,
   fileBytes: number,
 ): Promise<{ header: Uint8Array; hash: string }> => {

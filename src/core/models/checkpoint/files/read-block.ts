@@ -1,7 +1,11 @@
-import type { FileHandle } from 'node:fs/promises';
+import type { OpenInput } from './open-input.js';
 
-/** Fills the buffer from a position on. Returns the filled part, which is shorter at the file's end. */
-export const readBlock = async (file: FileHandle, buffer: Buffer, position: number): Promise<Buffer> => {
+/** Fills the buffer from a position on; returns the filled part, which is shorter at the file's end. */
+export const readBlock = async (
+  file: Pick<OpenInput, 'read'>,
+  buffer: Buffer,
+  position: number,
+): Promise<Buffer> => {
   let filled = 0;
   while (filled < buffer.length) {
     const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, position + filled);
@@ -11,8 +15,12 @@ export const readBlock = async (file: FileHandle, buffer: Buffer, position: numb
   return buffer.subarray(0, filled);
 };
 
-/** Reads bytes [begin, end); those past the file's end are 0. */
-export const readRange = async (file: FileHandle, begin: number, end: number): Promise<Buffer> => {
+/** Reads bytes [begin, end). Bytes past the end of the file are 0. */
+export const readRange = async (
+  file: Pick<OpenInput, 'read'>,
+  begin: number,
+  end: number,
+): Promise<Buffer> => {
   const bytes = Buffer.alloc(end - begin);
   await readBlock(file, bytes, begin);
   return bytes;

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { constants, type FileHandle, open } from 'node:fs/promises';
 import { checkInterrupt, LayerloomError } from '../../../base/errors/errors.js';
 import { reading } from '../../../base/files/writing.js';
 import type { FileIdentity, FileState } from '../checkpoint.js';
 import { readerOf } from '../containers/containers.js';
 import { readHeaderOf } from '../containers/read-header.js';
 import { withFewFiles } from '../files/few-at-once.js';
+import { type OpenInput, openInput } from '../files/open-input.js';
 import { readBlock } from '../files/read-block.js';
 
 const samples = 64;
@@ -18,7 +18,7 @@ export interface FileStamp {
   readonly ino: string;
 }
 
-const stampOf = async (handle: FileHandle, { mtimeNs }: FileIdentity): Promise<FileStamp> => ({
+const stampOf = async (handle: OpenInput, { mtimeNs }: FileIdentity): Promise<FileStamp> => ({
   mtimeNs,
   ino: String((await handle.stat({ bigint: true })).ino),
 });
@@ -28,7 +28,7 @@ const stampOf = async (handle: FileHandle, { mtimeNs }: FileIdentity): Promise<F
  * The inode tells apart files written in the same clock tick that differ only between samples.
  */
 const sampleIdentity = async (
-  handle: FileHandle,
+  handle: OpenInput,
   { bytes, header }: FileIdentity,
   { mtimeNs, ino }: FileStamp,
 ): Promise<string> => {
@@ -49,7 +49,8 @@ const statedIdentity = (content: string): string =>
 export const statedSha256 = ({ content }: FileIdentity): string | undefined =>
   content !== undefined && /^[0-9a-f]{64}$/.test(content) ? content : undefined;
 
-const fullIdentity = async (handle: FileHandle, signal?: AbortSignal): Promise<string> => {
+/** SHA-256 of the whole file, in hex. */
+const fullIdentity = async (handle: OpenInput, signal?: AbortSignal): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafeSlow(chunkBytes);
   for (let position = 0; ; ) {
@@ -62,7 +63,7 @@ const fullIdentity = async (handle: FileHandle, signal?: AbortSignal): Promise<s
 };
 
 const hashBy: Readonly<
-  Record<FileState['hashOf'], (handle: FileHandle, file: FileIdentity) => Promise<string>>
+  Record<FileState['hashOf'], (handle: OpenInput, file: FileIdentity) => Promise<string>>
 > = {
   samples: async (handle, file) =>
     file.content === undefined
@@ -76,7 +77,7 @@ const hashBy: Readonly<
 const changed = ({ path }: FileIdentity, reason: string): LayerloomError =>
   new LayerloomError('INPUT_CHANGED', { file: path, reason });
 
-const statOf = async (handle: FileHandle, file: FileIdentity) => {
+const statOf = async (handle: OpenInput, file: FileIdentity) => {
   const now = await handle.stat({ bigint: true });
   if (now.size !== BigInt(file.bytes))
     throw changed(file, `has changed from ${file.bytes} to ${now.size} bytes`);
@@ -87,7 +88,7 @@ const statOf = async (handle: FileHandle, file: FileIdentity) => {
 };
 
 /** Hashes a file's header; a given `config.json` is all header. */
-const headerHashOf = async (handle: FileHandle, { path, bytes }: FileIdentity): Promise<string> =>
+const headerHashOf = async (handle: OpenInput, { path, bytes }: FileIdentity): Promise<string> =>
   path.endsWith('.json')
     ? await fullIdentity(handle)
     : (await readHeaderOf(readerOf(path), handle, path, bytes)).hash;
@@ -98,7 +99,7 @@ const headerHashOf = async (handle: FileHandle, { path, bytes }: FileIdentity): 
  * @throws INPUT_CHANGED if it is no longer the identified file; READ_FAILED
  */
 export const observe = (
-  handle: FileHandle,
+  handle: OpenInput,
   file: FileIdentity,
   hashOf: FileState['hashOf'] = 'samples',
 ): Promise<FileState> =>
@@ -112,7 +113,7 @@ export const observe = (
 export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
   withFewFiles(() =>
     reading(file.path, async () => {
-      const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
+      const handle = await openInput(file.path);
       try {
         return await observe(handle, file, hashOf);
       } finally {
@@ -121,10 +122,11 @@ export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Pr
     }),
   );
 
-const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Promise<T>): Promise<T> =>
+/** Reads a file; checks before and after that it is unchanged. */
+const readUnchanged = <T>(file: FileIdentity, read: (handle: OpenInput) => Promise<T>): Promise<T> =>
   withFewFiles(() =>
     reading(file.path, async () => {
-      const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
+      const handle = await openInput(file.path);
       try {
         await statOf(handle, file);
         const found = await read(handle);
@@ -166,7 +168,7 @@ export const identityUnder = (file: FileIdentity, stamp: FileStamp): Promise<str
  * @throws INPUT_CHANGED, READ_FAILED
  */
 export const observeAgain = (
-  handle: FileHandle,
+  handle: OpenInput,
   file: FileIdentity,
   before: FileState,
   relinked: boolean,

@@ -1,8 +1,8 @@
-import { constants, type FileHandle, open } from 'node:fs/promises';
 import { itemAt } from '../../../base/errors/lookup.js';
 import type { TensorReference } from '../../../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from '../checkpoint.js';
 import { withFewFiles } from '../files/few-at-once.js';
+import { type OpenInput, openInput } from '../files/open-input.js';
 import { readBlock } from '../files/read-block.js';
 
 const blocks = 64;
@@ -79,8 +79,7 @@ const middleOf = async ({ files, tensors }: CheckpointIndex, name: string): Prom
   });
 };
 
-const openToRead = ({ path }: FileIdentity): Promise<FileHandle> =>
-  open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+const openToRead = ({ path }: FileIdentity): Promise<OpenInput> => openInput(path);
 
-const blockOf = (file: FileHandle, position: number): Promise<Buffer> =>
+const blockOf = (file: OpenInput, position: number): Promise<Buffer> =>
   readBlock(file, Buffer.alloc(blockBytes), position);

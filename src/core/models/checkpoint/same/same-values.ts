@@ -1,4 +1,3 @@
-import { constants, type FileHandle, open } from 'node:fs/promises';
 import { itemAt, keep } from '../../../base/errors/lookup.js';
 import { reading } from '../../../base/files/writing.js';
 import { bitsOf } from '../../../tensor/dtype.js';
@@ -6,6 +5,7 @@ import type { TensorPiece, TensorReference } from '../../../tensor/reference.js'
 import type { CheckpointIndex } from '../checkpoint.js';
 import type { MissingBytes } from '../descriptions.js';
 import { withFewFiles } from '../files/few-at-once.js';
+import { type OpenInput, openInput } from '../files/open-input.js';
 import { readBlock } from '../files/read-block.js';
 
 /** `unknown` if bytes are not on this machine, or tensors are cut into different pieces. */
@@ -84,11 +84,10 @@ const compare = ([a, b]: readonly Place[]): Promise<Sameness> =>
     return 'same';
   });
 
-const openToRead = (path: string): Promise<FileHandle> =>
-  reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));
+const openToRead = (path: string): Promise<OpenInput> => reading(path, () => openInput(path));
 
 const readElements = async (
-  file: FileHandle,
+  file: OpenInput,
   { path, begin, end }: Place,
   from: number,
   bytes: number,
