@@ -142,6 +142,13 @@ describe('a recipe', () => {
       /base is missing: expected the model that the others were fine-tuned from/,
     ],
     [
+      'no base to start from',
+      'merge_method: slerp\nmodels: [{model: ./a}, {model: ./b}]\nparameters: {t: 0.5}\n',
+      'merge_method',
+      'INVALID_PARAMETER',
+      /base is missing: expected one of the two models, the one that slerp starts from/,
+    ],
+    [
       'a model twice',
       'method: linear\nweight: 1\nmodels: [./a, ./a]\n',
       './a]',

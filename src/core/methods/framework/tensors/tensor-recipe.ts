@@ -141,7 +141,9 @@ const checkCounts = (spec: TensorMethodSpec, recipe: TensorRecipe): void => {
       throw invalidSetting(
         ['base'],
         null,
-        `the model that the others were fine-tuned from, which ${spec.name} needs`,
+        spec.startsFromBase === true
+          ? `one of the two models, the one that ${spec.name} starts from`
+          : `the model that the others were fine-tuned from, which ${spec.name} needs`,
       );
     for (const [index, { model, path: at }] of entries.entries())
       if (entries.slice(0, index).some((other) => same(other.model, model)))
