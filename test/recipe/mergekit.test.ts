@@ -353,6 +353,11 @@ describe("mergekit's dialect", () => {
       '2:18: no model; expected a directory, org/name, a file or a recipe',
     ],
     [
+      'a placeholder in the place of a model',
+      'merge_method: linear\nmodels:\n  - model: {BASE}\n',
+      '3:12: no model; expected a directory, org/name, a file or a recipe',
+    ],
+    [
       'a path that stands one level too high',
       'merge_method: linear\nmodels: [{model: {path: a}}]\n',
       '2:18: the model lacks model',

@@ -120,6 +120,16 @@ describe('a file of several recipes', () => {
       'merge.yaml:3:10: a: recipes use each other in a circle: a → a',
     ],
     [
+      'an adapter on a document, beside which a folder of its name may stand',
+      'name: a\nmethod: soup\nmodels: [x]\n---\nmethod: soup\nmodels: [a+lora]\n',
+      'merge.yaml:6:10: a+lora: a is a recipe of this file, which takes no adapter; expected the output of a, merged in a step of its own\n',
+    ],
+    [
+      "an adapter on a document, as mergekit's mapping",
+      'name: a\nmethod: soup\nmodels: [x]\n---\nmerge_method: linear\nmodels:\n  - model: {model: {path: a}, lora: {path: b}}\n',
+      'merge.yaml:7:20: a+b: a is a recipe of this file',
+    ],
+    [
       'files that use each other',
       {
         'merge.yaml': 'method: soup\nmodels: [sub/b.yaml]\n',

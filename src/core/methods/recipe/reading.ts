@@ -146,6 +146,14 @@ export class Reading {
           surroundings.used.add(word);
           return this.#document(document, surroundings, chain, mark);
         }
+        // A folder of the stage's name must not stand in for it.
+        const [stage = word] = word.split('+', 1);
+        if (surroundings.documents.has(stage))
+          throw invalidRecipe(mark, {
+            key: word,
+            reason: `${stage} is a recipe of this file, which takes no adapter`,
+            expected: `the output of ${stage}, merged in a step of its own`,
+          });
         if (!/\.ya?ml$/i.test(word) || surroundings.isRecorded(word)) return undefined;
         const inner = isAbsolute(word) ? word : join(folder, word);
         // A model's folder may be named `….yaml`.

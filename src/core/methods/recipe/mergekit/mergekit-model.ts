@@ -63,7 +63,7 @@ export const mergekitModel = (scope: Scope): Field => {
 
   return async (value) => {
     if (isText(value)) return named(value, value.value);
-    if (value.kind !== 'mapping') throw notAModel(value);
+    if (value.kind !== 'mapping' || isPlaceholder(value)) throw notAModel(value);
     if (isRecipe(value)) return scope.nested(value);
     warnOfUnknown(value, 'the model', ['model', 'lora', 'override_architecture'], scope.warn);
     const entries = present(value.entries);
@@ -77,8 +77,11 @@ export const mergekitModel = (scope: Scope): Field => {
       });
     const { value: inner } = expectNamed(value, 'model', 'the model');
     const lora = entries.get('lora')?.value;
-    if (lora !== undefined) return leaf(inner.mark, `${pathOf(inner)}+${pathOf(lora)}`);
+    if (lora !== undefined) return named(inner, `${pathOf(inner)}+${pathOf(lora)}`);
     if (inner.kind === 'mapping' && isRecipe(inner)) return scope.nested(inner);
     return named(inner, pathOf(inner));
   };
 };
+
+/** `{NAME}`, which a program was to fill in, is a mapping in YAML. */
+const isPlaceholder = ({ entries }: Mapping): boolean => entries.size > 0 && present(entries).size === 0;
