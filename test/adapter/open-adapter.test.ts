@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { adapterConfigText, parseAdapterConfig } from '../../src/core/models/adapters/peft-config.js';
@@ -61,6 +61,22 @@ describe('openAdapter', () => {
     expect(pairs.get(`${q}.weight`)?.transposed).toBe(false);
     const fan = await open({ config: { fan_in_fan_out: true } });
     expect(fan.pairs.get(`${q}.weight`)?.transposed).toBe(true);
+  });
+
+  it('takes look-ahead in target_modules, which the tensors make needless', async () => {
+    const { tensors, config } = lora();
+    const given = { ...config, target_modules: '^(?!.*visual).*(q_proj|v_proj)$', exclude_modules: '(?=a)b' };
+    const { pairs } = await openAdapter(writeAdapter(temporaryDirectory(), { tensors, config: given }));
+    expect(pairs.size).toBe((await open()).pairs.size);
+  });
+
+  it('refuses towers beside an adapter, which PEFT would leave out', async () => {
+    const path = writeAdapter(temporaryDirectory(), lora());
+    cpSync(join(path, 'adapter_model.safetensors'), join(path, 'vit.safetensors'));
+    await expect(openAdapter(path)).rejects.toMatchObject({
+      code: 'ADAPTER_UNSUPPORTED',
+      message: expect.stringContaining('vit.safetensors') as string,
+    });
   });
 
   it('reads the names of older versions, with the name of the adapter in them', async () => {

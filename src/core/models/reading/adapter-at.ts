@@ -17,6 +17,9 @@ import { listSideFiles } from '../checkpoint/side-files.js';
 import { renamed } from './renamed.js';
 import { plainAdapterName } from './wrappers.js';
 
+/** The weights of towers that ms-swift trains whole (`lora_llm`). PEFT would leave them out. */
+const towersName = 'vit.safetensors';
+
 /**
  * Reads a PEFT adapter's configuration and header, no weights, from a directory or a weight file. Parameters
  * have PEFT's names without its prefix.
@@ -34,6 +37,13 @@ export const adapterAt = async (found: FoundModel, known: KnownOfFiles): Promise
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,
       reason: `is no adapter: it has no ${adapterConfigName}${adapters.length === 0 ? '; give the directory that PEFT wrote' : `, and holds ${namesOfAdapters(path, adapters)}`}`,
+    });
+  if (names.includes(towersName))
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file: join(folder, towersName),
+      what: 'a file of towers that ms-swift trained whole beside an adapter',
+      reason: 'is not read',
+      remedy: 'merge both by swift export with merge_lora, and give its output',
     });
   const configFile = join(folder, adapterConfigName);
   const config = parseAdapterConfig((await readSideFile(configFile)).toString(), configFile);
