@@ -71,8 +71,8 @@ with tempfile.TemporaryDirectory(dir=options.dir) as place:
     size = [write_sparse(Path(place, name)) for name in "ab"][0]
     print(f"two models of {size / 1e9:.2f} GB, {options.layers} layers\n\n| step | s | Python private MB, most | engine private MB, most | Python shared MB |\n| --- | --- | --- | --- | --- |")
     layerloom.inspect(f"{place}/a")
-    assert _engine.running is not None
-    pids, done = {"python": os.getpid(), "engine": _engine.running.process.pid}, threading.Event()
+    (engine,) = _engine.running
+    pids, done = {"python": os.getpid(), "engine": engine.process.pid}, threading.Event()
     threading.Thread(target=watch, args=(pids, done), daemon=True).start()
     merged = None
     for step in ("nothing yet", "merge", "every tensor as an array", "every page read", "freed"):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Merges of real experts in memory, by layerloom's Python package and by mergekit's `merge_state_dicts`, in one process.
 
-    python bench/peers/in_memory.py EXPERTS [--rounds 7]
+    python bench/peers/in_memory.py EXPERTS [--rounds 7] [--methods linear ties slerp]
 
 EXPERTS holds the checkpoints base, math-1 and jpn-1 (examples/real-experts). Python needs layerloom, mergekit 0.1.5,
 ml_dtypes and safetensors. Prints for each method the medians of interleaved rounds (time, and processor time of both processes), in Markdown, and how far the bits
@@ -18,16 +18,18 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import layerloom
 import torch
-from layerloom import _engine
+from layerloom import _engine, _model
 from mergekit.merge_methods import merge_state_dicts
 from safetensors.torch import load_file
 
 parser = argparse.ArgumentParser()
 parser.add_argument("experts", type=Path)
 parser.add_argument("--rounds", type=int, default=7)
+parser.add_argument("--methods", nargs="+", default=["linear", "ties", "slerp"])
 options = parser.parse_args()
 warnings.simplefilter("ignore", layerloom.LayerloomWarning)
 
@@ -65,10 +67,16 @@ def ours(method: str, models: list) -> State:
     return state
 
 
+def copied(method: str) -> State:
+    """As on systems where the engine cannot read Python's memory."""
+    with mock.patch.object(_model, "parts_of", lambda *_: None):
+        return ours(method, states)
+
+
 def processor_seconds() -> float:
     """Of this process and of the engine's."""
-    assert _engine.running is not None
-    fields = Path(f"/proc/{_engine.running.process.pid}/stat").read_text().rpartition(")")[2].split()
+    (engine,) = _engine.running
+    fields = Path(f"/proc/{engine.process.pid}/stat").read_text().rpartition(")")[2].split()
     return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -96,14 +104,15 @@ print(f"{torch.get_num_threads()} threads; medians of {options.rounds} interleav
 ways: dict[str, Callable[[str], State]] = {
     "layerloom, from files": lambda method: ours(method, paths),
     "layerloom, from tensors in memory": lambda method: ours(method, states),
+    "layerloom, from copies of tensors": lambda method: copied(method),
     "mergekit, from files": lambda method: theirs(method, [load_file(f"{path}/model.safetensors") for path in paths], torch.float32),
     "mergekit, from tensors in memory": lambda method: theirs(method, states, torch.float32),
     "mergekit, computing in bfloat16": lambda method: theirs(method, states, None),
 }
-times: dict[tuple[str, str], list[tuple[float, float]]] = {(way, method): [] for way in ways for method in ("linear", "ties", "slerp")}
+times: dict[tuple[str, str], list[tuple[float, float]]] = {(way, method): [] for way in ways for method in options.methods}
 bits: list[str] = []
 for index in range(options.rounds):
-    for method in ("linear", "ties", "slerp"):
+    for method in options.methods:
         reference: State = {}
         for way, work in ways.items():
             elapsed, state = timed(lambda: work(method))
@@ -114,7 +123,7 @@ for index in range(options.rounds):
                 bits.append(f"| {way} | {method} | {apart.numel()} | {int((apart > 0).sum())} | {int(apart.max())} |")
             reference = reference or state
             del state
-print("| | linear | ties | slerp |\n| --- | --- | --- | --- |")
+print(f"| | {' | '.join(options.methods)} |\n|{' --- |' * (1 + len(options.methods))}")
 for way in ways:
     cells = [
         f"{statistics.median(wall):.2f} ({min(wall):.2f}–{max(wall):.2f}), {statistics.median(processor):.2f}"
