@@ -48,15 +48,24 @@ def crossed(y):
         "language": tasks * problems * ((of_language - mean) ** 2).sum() / (languages - 1),
         "problem": tasks * languages * ((of_problem - mean) ** 2).sum() / (problems - 1),
     }
-    task = squares["task"] - languages * (by_task**2).sum() / ((tasks - 1) * (problems - 1))
-    language = squares["language"] - tasks * (by_language**2).sum() / ((languages - 1) * (problems - 1))
-    parts = [(part, levels - 1) for part, levels in ((task, tasks), (language, languages)) if part > 0]
-    experts = sum(part for part, _ in parts)
-    freedom = experts**2 / sum(part**2 / df for part, df in parts)
-    # Cochran (1964): each part of the variance times the square of its own quantile of Student's t.
-    scaled = stats.t.ppf(0.975, problems - 1) ** 2 * squares["problem"]
-    scaled += stats.t.ppf(0.975, freedom) ** 2 * experts
-    return [(squares["problem"] + experts) / y.size, float(numpy.sqrt(scaled / y.size))]
+    residuals = {
+        "task": languages * (by_task**2).sum() / ((tasks - 1) * (problems - 1)),
+        "language": tasks * (by_language**2).sum() / ((languages - 1) * (problems - 1)),
+    }
+    whole, parts = squares["problem"], []
+    for kind, levels in (("task", tasks), ("language", languages)):
+        whole += max(0, squares[kind] - (levels - 2) / (levels - 1) * residuals[kind])
+        if squares[kind] > residuals[kind]:
+            parts.append((squares[kind] - residuals[kind], levels - 1))
+    quantile = stats.t.ppf(0.975, problems - 1)
+    scaled = quantile**2 * squares["problem"]
+    if parts:
+        experts = sum(part for part, _ in parts)
+        freedom = experts**2 / sum(part**2 / df for part, df in parts)
+        # Cochran (1964): each part of the variance times the square of its own quantile of Student's t.
+        scaled += stats.t.ppf(0.975, freedom) ** 2 * experts
+    scaled = max(scaled, quantile**2 * whole)
+    return [whole / y.size, float(numpy.sqrt(scaled / y.size))]
 
 
 def bonett_price(x, y):

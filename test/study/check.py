@@ -102,21 +102,27 @@ def crossed(group):
         )
     shape, mean = y.shape, y.mean()
     by = {axis: y.mean(tuple(other for other in range(3) if other != axis)) for axis in range(3)}
-    of_problem = ((by[2] - mean) ** 2).sum() / 49 / 50
-    variance, uncertainty, least = of_problem, of_problem**2 / 49, 49
+    problems = ((by[2] - mean) ** 2).sum() / 49 / 50
+    whole, excesses = problems, []
     for axis, count in ((0, shape[0]), (1, shape[1])):
         if count < 2:
             continue
         of = ((by[axis] - mean) ** 2).sum() / (count - 1) / count
         left = y.mean(1 - axis) - by[axis][:, None] - by[2] + mean
-        more = max(0, of - (left**2).sum() / ((count - 1) * 49) / (count * 50))
-        variance += more
-        if more > 0:
-            uncertainty += of**2 / (count - 1)
-            least = min(least, count - 1)
-    error = math.sqrt(variance)
-    half = stats.t.ppf(0.975, max(least, variance**2 / uncertainty)) * error if error > 0 else 0
-    return 100 * mean, 100 * error, 100 * half
+        residual = (left**2).sum() / ((count - 1) * 49) / (count * 50)
+        whole += max(0, of - (count - 2) / (count - 1) * residual)
+        if of > residual:
+            excesses.append((of - residual, count - 1))
+    quantile = stats.t.ppf(0.975, 49)
+    squares = quantile**2 * problems
+    if excesses:
+        experts = sum(more for more, _ in excesses)
+        squares += experts * stats.t.ppf(0.975, experts**2 / sum(more**2 / df for more, df in excesses)) ** 2
+    squares = max(squares, quantile**2 * whole)
+    # All μ with (mean - μ)² <= c μ (1 - μ); models that all solve none or every problem count as one.
+    c = squares / (mean * (1 - mean)) if 0 < mean < 1 else quantile**2 / 50
+    middle, half = mean + c / 2, math.sqrt(c * mean * (1 - mean) + c**2 / 4)
+    return 100 * math.sqrt(whole), 100 * (middle - half) / (1 + c), 100 * (middle + half) / (1 + c)
 
 
 def expected(table, row, column):
@@ -166,8 +172,7 @@ def expected(table, row, column):
             return statistic(group_of(group), task, which)
         of = group_of(group)
         if task == solving and which == "avg" and len(of) > 1 and column in ("stderr", "low", "high"):
-            mean, error, half = crossed(of)
-            return {"stderr": error, "low": mean - half, "high": mean + half}[column]
+            return dict(zip(("stderr", "low", "high"), crossed(of)))[column]
         if task == solving and which == "avg" and column == "stderr":
             return 100 * names[of[0]].solved.std(ddof=1) / math.sqrt(50)
         return None

@@ -75,15 +75,20 @@ describe('the variance of a mean over crossed experts and problems', () => {
     const { size, T, L, P, TP, LP, freedom } = meanSquares(y);
     const { variance, df } = spreadIn(y);
     expect(T > TP && L > LP).toBe(true);
-    expect(variance).toBeCloseTo((P + T - TP + L - LP) / size, 12);
+    // Two experts' residuals take nothing off, three experts' a half of them.
+    const part = (own: number, residual: number, of: number) =>
+      Math.max(0, own - ((of - 2) / (of - 1)) * residual);
+    const whole = P + part(T, TP, rows) + part(L, LP, columns);
+    expect(variance).toBeCloseTo(whole / size, 12);
     // Each part has its own quantile of Student's t; the experts' has Satterthwaite's degrees of freedom.
     const experts = T - TP + L - LP;
     const freedomOfExperts = experts ** 2 / ((T - TP) ** 2 / freedom.T + (L - LP) ** 2 / freedom.L);
     const squares = t95(freedom.P) ** 2 * P + t95(freedomOfExperts) ** 2 * experts;
-    expect(t95(df) ** 2 * variance).toBeCloseTo(squares / size, 9);
+    const least = t95(freedom.P) ** 2 * whole;
+    expect(t95(df) ** 2 * variance).toBeCloseTo(Math.max(least, squares) / size, 9);
   });
 
-  it('is that of problems alone where experts differ by no more than problems make them', () => {
+  it('is that of problems alone where experts have equal means', () => {
     // Rows differ only in single problems, by amounts that sum to zero.
     const level = (sign: number) => scaled(...[1, 2, 4, 8].map((score, at) => score + sign * (-1) ** at));
     const problems = spreadOf([1, 2, 4, 8]);
@@ -98,26 +103,24 @@ describe('the variance of a mean over crossed experts and problems', () => {
     expect(t95(df) ** 2 * variance).toBeCloseTo(squares, 9);
   });
 
-  it('has no fewer degrees of freedom than the kind that has the fewest', () => {
-    // Experts differ by slightly more than problems explain: V is mostly that of problems, and imprecise.
-    const levels = [scaled(1, 3, 2, 8.2), scaled(2, 1, 5, 4.5)];
-    const problems = spreadOf([0.1, 0.2, 0.3, 0.25]);
-    expect(crossedSpread(problems, [levels]).df).toBeGreaterThanOrEqual(1);
-  });
-
-  it('moves without a jump where an excess begins', () => {
-    // Whole numbers for which V_F equals V_FP exactly; one level is raised by less and less.
+  it('counts experts whose means differ by less than problems explain', () => {
+    // By residuals alone the means of two such levels would be 4 / √12 apart.
     const level = (sign: number, more: number) =>
-      scaled(...[1, 2, 4, 8].map((score, at) => score + sign * (-1) ** at + (sign > 0 ? more : 0)));
-    const at = (more: number) => crossedSpread(spreadOf([1, 2, 4, 8]), [[level(1, more), level(-1, 0)]]);
-    const [start, before] = [at(0), at(1.152)];
-    // V_F exceeds V_FP from a raise of 4 / √12: two means that are that far apart.
+      scaled(...[1, 2, 4, 8].map((score, at) => score + sign * (-1) ** at + more));
+    const problems = spreadOf([1, 2, 4, 8]);
+    const at = (more: number) => crossedSpread(problems, [[level(1, more), level(-1, 0)]]);
+    const { variance, df } = at(0.5);
+    expect(variance).toBeCloseTo(problems.variance + 0.5 ** 2 / 4, 12);
+    expect(df).toBe(problems.df);
+    // Nothing jumps where the excess begins.
+    const excess = 4 / Math.sqrt(12);
     for (const more of [1e-9, 1e-6, 1e-3]) {
-      const { variance, df } = at(1.1547005383792515 + more);
-      expect(Math.abs(variance - before.variance)).toBeLessThan(10 * more + 1e-12);
-      expect(Math.abs(t95(df) - t95(start.df))).toBeLessThan(100 * more + 1e-6);
+      const [below, above] = [at(excess - more), at(excess + more)];
+      expect(Math.abs(above.variance - below.variance)).toBeLessThan(10 * more);
+      expect(Math.abs(t95(above.df) - t95(below.df))).toBeLessThan(100 * more + 1e-6);
     }
-    expect(at(3).variance).toBeGreaterThan(at(1.2).variance);
+    expect(at(30).df).toBeLessThan(1.1);
+    expect(at(30).df).toBeGreaterThanOrEqual(1);
   });
 
   it('is exact for scores of 0 and 1, whatever the order of problems, models and names', () => {

@@ -79,12 +79,12 @@ def levels(group, language, side):
 
 
 def excess(table):
-    """V_F - V_FP of means by level and problem."""
+    """V_F, V_FP and I - 1 of means by level and problem."""
     table = numpy.array(table)
     count = len(table)
     own = table.mean(1).var(ddof=1) / count
     left = table - table.mean(1, keepdims=True) - table.mean(0) + table.mean()
-    return own - (left**2).sum() / ((count - 1) * (K - 1)) / (count * K), count - 1
+    return own, (left**2).sum() / ((count - 1) * (K - 1)) / (count * K), count - 1
 
 
 def t95(df):
@@ -92,14 +92,16 @@ def t95(df):
 
 
 def crossed(variance, tables):
-    """Variance and half-width factor: t² V = t²(K - 1) V_P + t²(f) V_E."""
-    parts = [(v, df) for v, df in map(excess, tables) if v > 0]
+    """Variance V = V_P + Σ max(0, V_F - w V_FP) and the half-width's factor: t²(K - 1) V_P + t²(f) V_E, at least t²(K - 1) V."""
+    levels = [excess(table) for table in tables]
+    whole = variance + sum(max(0, own - (df - 1) / df * left) for own, left, df in levels)
+    parts = [(own - left, df) for own, left, df in levels if own > left]
     squares = t95(K - 1) ** 2 * variance
     if parts:
         of = sum(v for v, _ in parts)
         squares += t95(of**2 / sum(v**2 / df for v, df in parts)) ** 2 * of
-        variance += of
-    return variance, math.sqrt(squares / variance) if variance > 0 else 0
+    squares = max(squares, t95(K - 1) ** 2 * whole)
+    return whole, math.sqrt(squares / whole) if whole > 0 else 0
 
 
 def df_of(t):

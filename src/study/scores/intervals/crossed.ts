@@ -24,30 +24,33 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
  * and each kind of expert are crossed effects: a problem is hard for all models, and an expert is part of
  * several merges.
  *
- * V = V_P + V_E,  V_E = Σ_F max(0, V_F − V_FP)
+ * V = V_P + Σ_F max(0, V_F − w V_FP),  w = (I − 2) / (I − 1)
  *
  * V_P is s² of the K problems' means / K. V_F is s² of the I levels' means / I. V_FP is the mean square of
  * the residuals of the I × K table of means / (I K): the part of V_F that V_P contains already (Cornfield and
- * Tukey 1956). V is the estimator of Cameron, Gelbach and Miller (2011) without −V_TL + V_TLP. So the
- * interaction of experts counts twice, which is conservative.
+ * Tukey 1956). V_F of few levels is often below V_FP by chance. So with two levels nothing is subtracted. V is
+ * the estimator of Cameron, Gelbach and Miller (2011) without −V_TL + V_TLP: the interaction of experts counts
+ * twice.
  *
- * Problems are many and experts few, so each part has its own Student's t (Cochran 1964):
+ * Each part has its own Student's t (Cochran 1964):
  *
- * t² V = t²(K − 1) V_P + t²(df_E) V_E,  df_E = V_E² / Σ_F ((V_F − V_FP)² / (I − 1)) over the F that add to
- * V_E
+ * t² V = t²(K − 1) V_P + t²(df_E) V_E, and at least t²(K − 1) V,  V_E = Σ_F max(0, V_F − V_FP)
  *
- * The result's degrees of freedom are those whose t has this 95 % quantile, so that they change continuously
- * with the scores.
+ * df_E = V_E² / Σ_F ((V_F − V_FP)² / (I − 1)) over the F that add to V_E. The result's degrees of freedom are
+ * those whose t has this 95 % quantile.
  *
  * @param problems variance of the mean that problems alone cause, for these models
  */
 export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spread => {
-  const excesses = factors.map((levels) => ({
-    variance: Math.max(0, excessOf(levels)),
-    df: levels.length - 1,
-  }));
-  const adding = excesses.filter(({ variance }) => variance > 0);
-  return adding.length === 0 ? problems : withT(problems, satterthwaite(adding));
+  const variance = problems.variance + sumOf(factors.map((of) => excessOf(of, 1 - 1 / (of.length - 1))));
+  const adding = factors
+    .map((of) => ({ variance: excessOf(of, 1), df: of.length - 1 }))
+    .filter((of) => of.variance > 0);
+  if (adding.length === 0) return { variance, df: problems.df };
+  const experts = satterthwaite(adding);
+  const squares = t95(problems.df) ** 2 * problems.variance + t95(experts.df) ** 2 * experts.variance;
+  const bounds = [Math.min(problems.df, experts.df), problems.df] as const;
+  return { variance, df: freedomAt(Math.sqrt(squares / variance), bounds) };
 };
 
 /**
@@ -64,14 +67,6 @@ const satterthwaite = (parts: readonly Spread[]): Spread => {
   return { variance, df: uncertainty > 0 ? variance ** 2 / uncertainty : Number.POSITIVE_INFINITY };
 };
 
-/** Returns a + b, with the degrees of freedom for which t² V is the sum of the parts' t² V. */
-const withT = (a: Spread, b: Spread): Spread => {
-  const variance = a.variance + b.variance;
-  const squares = (t95(a.df) ** 2 * a.variance + t95(b.df) ** 2 * b.variance) / variance;
-  const df = freedomAt(Math.sqrt(squares), [Math.min(a.df, b.df), Math.max(a.df, b.df)]);
-  return { variance, df };
-};
-
 const spreadOfLevels = (levels: Levels): Spread => {
   const [{ values, divisor }] = levels as [Scaled];
   return spreadOf(
@@ -81,15 +76,15 @@ const spreadOfLevels = (levels: Levels): Spread => {
 };
 
 /**
- * Returns V_F − V_FP. With the sums T_i of levels and P_k of problems, and the total G, over I levels and K
+ * Returns max(0, V_F − share · V_FP). With the sums T_i of levels and P_k of problems, and the total G, over I levels and K
  * problems:
  *
  *     I² (I − 1) K² V_F = A = I Σ T_i² − G²
  *     I² (I − 1) K² V_FP = B / (K − 1),  B = I K Σ x² − I Σ T_i² − K Σ P_k² + G²
  *
- * A and B are whole numbers if the scores are. With a single problem V_FP is unknown: returns 0.
+ * A and B are whole numbers if the scores are. With a single problem V_FP counts as 0.
  */
-const excessOf = (levels: Levels): number => {
+const excessOf = (levels: Levels, share: number): number => {
   const [{ divisor }] = levels as [Scaled];
   const table = centred(levels.map(({ values }) => values));
   const problems = sumsOf(table);
@@ -100,8 +95,8 @@ const excessOf = (levels: Levels): number => {
   const ofEach = sumOf(table.map(squaresOf));
   const own = I * ofLevels - ofAll;
   const left = I * K * ofEach - I * ofLevels - K * ofProblems + ofAll;
-  const excess = K < 2 ? own : ((K - 1) * own - left) / (K - 1);
-  return excess / (I ** 2 * (I - 1) * K ** 2) / divisor ** 2;
+  const excess = K < 2 ? own : ((K - 1) * own - share * left) / (K - 1);
+  return Math.max(0, excess) / (I ** 2 * (I - 1) * K ** 2) / divisor ** 2;
 };
 
 const squaresOf = (values: readonly number[] | Float64Array): number =>
