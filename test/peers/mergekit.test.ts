@@ -124,4 +124,16 @@ describe.skipIf(!hasMergekit)('mergekit (LAYERLOOM_PYTHON with mergekit)', () =>
       is_the_first_model_alone: true,
     });
   });
+
+  it('takes what a base would give from any of the models, not the first', () => {
+    expect(facts['first_of_the_models_without_a_base']).toBeLessThan(20);
+  });
+
+  it('lets the last of several mappings win under <<, since PyYAML 6.0.4', () => {
+    expect(facts['merge_key_of_several']).toBe(2);
+  });
+
+  it('writes the merged head of an untied model, but ties it if the base is tied', () => {
+    expect(facts['head_of_an_untied_model_over_a_tied_base']).toEqual({ written: true, tied: true });
+  });
 });

@@ -4,7 +4,8 @@
 Prints {fact: measurement} as JSON. Asserts nothing.
 """
 import json, os, sys, tempfile
-import torch
+import torch, yaml
+from mergekit.config import MergeConfiguration
 from safetensors.torch import load_file, save_file
 from make_reference import merge
 
@@ -179,4 +180,16 @@ reverse = run({'merge_method': 'linear', 'slices': [
     {'sources': [dict(model('a', weight=1), layer_range=[2, 4])]}]})
 facts['final_norm_when_only_the_first_slice_has_two_sources'] = reverse if isinstance(reverse, str) else {
     'is_the_first_model_alone': torch.equal(reverse[NORM], inputs['a'][NORM])}
+sets = [MergeConfiguration(merge_method='linear', models=[{'model': f'{name}{seed}'} for name in 'abcd']) for seed in range(20)]
+facts['first_of_the_models_without_a_base'] = sum(each.referenced_models()[0] == each.models[0].model for each in sets)
+facts['merge_key_of_several'] = yaml.safe_load('{<<: [{density: 1}, {density: 2}]}')['density']
+head = {**inputs['a'], 'lm_head.weight': inputs['b'][EMBEDDING]}
+models['untied'] = os.path.join(root.name, 'untied')
+os.makedirs(models['untied'])
+save_file(head, f"{models['untied']}/model.safetensors", {'format': 'pt'})
+untied = {**json.load(open(f"{models['a']}/config.json")), 'tie_word_embeddings': False}
+json.dump(untied, open(f"{models['untied']}/config.json", 'w'))
+mixed = run({'merge_method': 'task_arithmetic', 'base_model': 'base', 'models': [model('untied', weight=1)]})
+facts['head_of_an_untied_model_over_a_tied_base'] = mixed if isinstance(mixed, str) else {
+    'written': 'lm_head.weight' in mixed, 'tied': json.load(open(os.path.join(root.name, 'out', 'config.json')))['tie_word_embeddings']}
 print(json.dumps(facts, indent=1))
