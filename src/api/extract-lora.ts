@@ -16,8 +16,8 @@ export interface ExtractLoraParameters extends Choice {
   /** The expert, in the same form. */
   expert: string;
   /**
-   * Maximum rank of the factors; smaller matrices have at most their smaller extent. Required without
-   * `energy`.
+   * Maximum rank of the factors. A smaller matrix has at most the rank of its smaller extent. Required
+   * without `energy`.
    */
   rank?: number | undefined;
   /**

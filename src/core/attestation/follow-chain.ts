@@ -208,7 +208,6 @@ const byModel = (inputs: readonly StatedInput[]): readonly StatedInput[][] =>
   );
 
 interface RecordFound {
-  /** The record, if readable. */
   readonly read?: WrittenRecord;
   /** Why the record cannot be compared. */
   readonly fault?: string;

@@ -19,9 +19,10 @@ export interface Progress {
     | ('download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison' | 'extraction')
     | ('recomputation' | 'conversion' | 'quantisation');
   /**
-   * Done so far. `download`, `upload`: bytes transferred. `merge`, `recomputation`, `conversion`: output
-   * bytes, in a merge with earlier runs'. `analysis`, `comparison`: input bytes. `checksums`: files.
-   * `quantisation`: tensors. `extraction`: bytes of float32 changes.
+   * Amount done so far, in the phase's unit. `download`, `upload`: bytes transferred. `merge`,
+   * `recomputation`, `conversion`: bytes of output; a merge includes those of earlier runs. `analysis`,
+   * `comparison`: bytes of input. `checksums`: files. `quantisation`: tensors. `extraction`: bytes of float32
+   * changes.
    */
   readonly done: number;
   readonly total: number;

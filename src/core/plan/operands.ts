@@ -94,7 +94,6 @@ export const quantisedIn = (formula: Formula<Operand>): readonly QuantisedTensor
   ...operandsOf(formula).flatMap((operand) => (operand[operandKind] === 'quantised' ? [operand] : [])),
 ];
 
-/** Returns the quantised tensor that a formula copies, if any. */
 export const quantisedCopy = (formula: Formula<Operand>): QuantisedTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length !== 1) return undefined;
   const [{ source, weight }] = formula.terms as [(typeof formula.terms)[number]];

@@ -10,7 +10,6 @@ import {
 /** A program that an export ran, with facts that identify it. */
 export interface StatedProgram {
   readonly name: string;
-  /** The version, as printed. */
   readonly version?: string | undefined;
   readonly sha256?: string | undefined;
 }

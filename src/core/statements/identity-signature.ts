@@ -4,7 +4,8 @@ import { optionName } from '../base/errors/option-name.js';
 import { visibleLine } from '../base/errors/visible.js';
 import { type Bundle, type Prover, payloadType, type SignedBy } from './signature.js';
 
-// Signatures by an identity, through the library sigstore, whose messages and causes are dropped: they may contain a token.
+// Signatures by an identity, through the library sigstore, whose messages and causes are dropped: they may
+// contain a token.
 
 interface Verifier {
   verify(bundle: unknown): {

@@ -2,7 +2,7 @@ import { join } from 'node:path/posix';
 import { checkCount, checkTexts } from './checks.js';
 
 interface CommonParameters {
-  /** CPUs per job, and threads of a merging job. */
+  /** CPUs per job. A merging job uses as many threads. */
   readonly cpus?: number | undefined;
   /** Command that runs layerloom in jobs; default `['layerloom']`. */
   readonly command?: readonly string[] | undefined;

@@ -28,7 +28,8 @@ export interface Collection {
 }
 
 /**
- * Shards removed in each round: few, because all are claimed meanwhile, but more than one, because each round reads the experiments.
+ * Shards removed in each round: few, because all are claimed meanwhile, but more than one, because each round
+ * reads the experiments.
  */
 const atOnce = 64;
 

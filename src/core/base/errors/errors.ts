@@ -7,7 +7,7 @@ import { optionName } from './option-name.js';
 import type { ExitCode, Sentence } from './sentence.js';
 import { visible, visibleLine } from './visible.js';
 
-/** Details that are not escaped: texts composed of escaped ones, and values shown as JSON. */
+/** Details that are shown unescaped, because they consist of escaped texts, or are values shown as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
 /** Makes untrusted names one line without control characters. */

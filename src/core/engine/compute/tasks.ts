@@ -176,7 +176,7 @@ export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
       : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
 
-/** Returns a shard's slabs. A matrix's factors share one, as do its codes and scales. */
+/** Returns a shard's slabs. The two factors of a matrix share a slab, and so do its codes and scales. */
 const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
   const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
   for (const tensor of shard.tensors) {

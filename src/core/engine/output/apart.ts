@@ -26,7 +26,6 @@ export const realPathOf = async (path: string): Promise<string> => {
   }
 };
 
-/** True for a directory itself, and for paths inside. */
 export const isInside = (path: string, directory: string): boolean => {
   const way = relative(directory, path);
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`));

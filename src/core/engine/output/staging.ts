@@ -118,7 +118,8 @@ export const isLocked = async (path: string): Promise<boolean> => {
 };
 
 /**
- * Locks a staging directory. Refuses links and other users' directories, because its content will be removed and anyone can create one in a shared folder. If the former holder removed the lock file before we locked
+ * Locks a staging directory. Refuses links and other users' directories, because its content will be removed
+ * and anyone can create one in a shared folder. If the former holder removed the lock file before we locked
  * it, the path leads to another inode or nowhere: then retries.
  */
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {

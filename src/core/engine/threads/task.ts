@@ -55,7 +55,7 @@ export type ChecksumResult =
   | { readonly ok: true; readonly sha256: string | undefined }
   | { readonly ok: false; readonly reason: string };
 
-/** A file hashed up to `begin`, and the hash's state. */
+/** A file that is hashed up to `begin`, with the hash's state. */
 export interface PartOfFile {
   readonly fd: number;
   readonly begin: number;

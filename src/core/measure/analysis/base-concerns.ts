@@ -53,7 +53,8 @@ interface SampledMatrix {
   readonly name: string;
   readonly elements: number;
   /**
-   * Returns Σ xy. Indexes: each expert's change, the base, then the base's rounding to each expert's dtype.
+   * Returns Σ xy of two vectors by their indexes: each expert's change, the base, then the base's rounding to
+   * each expert's dtype.
    */
   productOf(a: number, b: number): number;
   /** Returns the number of elements that an expert changed and that are not 0 in the base. */

@@ -74,7 +74,8 @@ export const fits = (
 const sameCut = 0.02;
 
 /**
- * True if each row has a magnitude equal to a column's most frequent value, which is the cut. Programs keep only some of the changes that equal the cut.
+ * True if each row has a magnitude equal to a column's most frequent value, which is the cut. Programs keep
+ * only some of the changes that equal the cut.
  */
 export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
   // Each column is listed twice, because small changes and outliers have separate cuts.

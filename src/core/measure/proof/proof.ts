@@ -52,7 +52,7 @@ export interface MergeProof extends RunCost {
   readonly method: string;
   readonly inputs: readonly VerifiedInput[];
   /**
-   * The drawn tiles, if only a sample was compared; then the verdict holds for these alone. Otherwise null.
+   * Set if only a sample was compared: the drawn tiles, for which alone the verdict holds. Otherwise null.
    */
   readonly sample: ProofSample | null;
   readonly verdict: ProofVerdict;

@@ -2,5 +2,5 @@
 export const sparsifying =
   /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
 
-/** Largest share of elements at such a method's cut. */
+/** Such a method has at most this share of a tensor's elements at the cut. */
 export const mostAtCut = 0.03;

@@ -75,7 +75,6 @@ export interface OutputVerification extends RunCost {
   readonly unlisted: readonly string[];
   /** The recomputation; null unless the output was compared with its inputs. */
   readonly againstInputs: RecomputedTiles | null;
-  /** The statement, if the output has one. */
   readonly statement: CheckedStatement | null;
   /** The signature; null unless `key` or `identity` was given. */
   readonly signature: CheckedSignature | null;

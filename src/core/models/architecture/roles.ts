@@ -30,7 +30,10 @@ export const otherTower =
 /** A token head's matrix, which may be tied to the embeddings. */
 const tokenHead = /(^|\.)(lm_head|embed_out|output|proj_out|head|decoder|vocab_projector)\.weight$/;
 
-/** Returns a tensor's role by the family's names, usual names and, for unknown families, all names. */
+/**
+ * Returns a tensor's role by its name. Tries the family's names, then usual names and, for unknown families,
+ * those of all families.
+ */
 const roleBy = (
   rules: 'inside' | 'outside',
   usual: Rules,

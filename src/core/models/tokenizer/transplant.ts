@@ -12,7 +12,7 @@ export interface TransplantedRows {
   readonly padFrom: number;
   /** Rows of tokens that the model has too. */
   readonly own: readonly RowRun[];
-  /** Tokens of `own` with a row in the donor: [model's row, donor's row, count]. */
+  /** The tokens of `own` that have a row in the donor: [model's row, donor's row, count]. */
   readonly shared: readonly RowRun[];
   readonly lacking: readonly LackingToken[];
 }

@@ -20,10 +20,7 @@ const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
  * per batch. A text longer than the context counts as one request.
  */
 export class RequestCounter {
-  /**
-   * Requests of earlier kinds. Below, those of the present kind: all, cached, in finished bars, and in the
-   * current bar.
-   */
+  /** Requests of earlier kinds. The fields below are about the present kind. */
   #earlier = 0;
   #kind: { readonly total: number; readonly cached: number } | undefined;
   #ended = 0;

@@ -13,9 +13,8 @@ export interface Load {
  * one. Among equally near models it takes the one that shares least with all others, because that one would
  * cost most at the end.
  *
- * On the paper's grids, the total is within 8 % of a lower bound (minimum spanning tree). 2-opt and Or-opt
- * would gain 1 to 4 %, but need all models in advance. Lanes share one queue; each further lane costs about
- * one whole model.
+ * On the paper's grids, the total is within 8 % of a lower bound (minimum spanning tree). Lanes share one
+ * queue; each further lane costs about one whole model.
  */
 export class LoadingOrder {
   readonly #contents = new Map<string, ModelContents>();

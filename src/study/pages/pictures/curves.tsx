@@ -64,8 +64,8 @@ export const linesOf = ({
 };
 
 /**
- * Returns the line through the base and α = 1, on which gains proportional to α lie; undefined without both
- * points.
+ * Returns the line through the base and α = 1, on which a gain proportional to α lies. Undefined if either
+ * point is missing.
  */
 const straight = ({ points }: CurveLine): readonly [from: Place, to: Place] | undefined => {
   const at = (alpha: number) => points.find((point) => point.alpha === alpha)?.value;

@@ -194,7 +194,8 @@ const notPaired = (first: EvaluationResult, other: EvaluationResult, reason: str
   });
 
 /**
- * Returns jackknife pseudo-values (Tukey 1958): n θ − (n − 1) · (θ without the problem). The mean of these is the model's score; if the score is a mean, they are the problems' scores.
+ * Returns jackknife pseudo-values (Tukey 1958): n θ − (n − 1) · (θ without the problem). The mean of these is
+ * the model's score; if the score is a mean, they are the problems' scores.
  */
 export const pseudoValues = ({ sums, weights }: Column, { of, isMean }: Aggregate): Float64Array => {
   if (isMean) return sums;

@@ -124,7 +124,8 @@ const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
 /**
- * Returns coordinates. Parameters that vary together, like bottom and top in `layers`, are represented by the first.
+ * Returns coordinates. Parameters that vary together, like bottom and top in `layers`, are represented by the
+ * first.
  */
 const coordinatesOf = (drafts: readonly Draft[]): Coordinate[] => {
   const names = [...new Set(drafts.flatMap((draft) => Object.keys(parametersOf(draft))))];

@@ -113,7 +113,8 @@ const newText = async (about: Readonly<Record<string, unknown>>): Promise<ClaimT
   return { token, whole: `${JSON.stringify(claim)}\n` };
 };
 
-/** * Creates the file and writes its text in one synchronous step. If the process stopped between the two, other
+/**
+ * Creates the file and writes its text in one synchronous step. If the process stopped between the two, other
  * processes would wait until the empty claim is stale.
  *
  * @returns false if the name is taken

@@ -5,7 +5,8 @@ import { isShortDtype, rounded, unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
 
 // Weights shared by all wrong tensors. If experts barely changed, a wrong weight shows only in the few
-// elements that it rounds to the other side. They are too few for solving a single tensor, and too many for an edit.
+// elements that it rounds to the other side. They are too few for solving a single tensor, and too many for
+// an edit.
 
 export interface CommonWeights {
   readonly samples: readonly Sampled[];

@@ -322,7 +322,10 @@ const nf4 = [
   0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1,
 ];
 
-/** Returns the mean distance of values from NF4's levels, as a share of their block's largest magnitude. */
+/**
+ * Returns the mean distance of values from NF4's levels, relative to the largest magnitude in each value's
+ * block.
+ */
 const offNf4 = (values: Float32Array): number => {
   let [total, count] = [0, 0];
   for (let first = 0; first + 64 <= values.length; first += 64) {

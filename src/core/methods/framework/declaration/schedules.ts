@@ -62,7 +62,6 @@ export const decayNames = namesOf<Decay>(decays);
 
 const kindOf = (schedule: Schedule): ScheduleKind => kinds[schedule];
 
-/** Returns the setting that a schedule uses, if any. */
 export const settingOf = (schedule: Schedule): keyof ScheduleSettings | undefined => kindOf(schedule).takes;
 
 export const citationsOf = (schedule: Schedule): readonly Citation[] => kindOf(schedule).citations;

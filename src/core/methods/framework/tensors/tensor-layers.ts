@@ -144,7 +144,7 @@ const stackOf = ({ places }: CompileContext['models'][number]): string | undefin
   return undefined;
 };
 
-/** True for a tensor outside the layers with a layer number: multi-token prediction. */
+/** True for a tensor of multi-token prediction: it is outside the layers, but has a layer number. */
 const isNumbered = (name: string, stack: string): boolean =>
   name.startsWith(stack) && /^\d+\./.test(name.slice(stack.length));
 

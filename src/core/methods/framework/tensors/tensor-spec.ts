@@ -73,7 +73,7 @@ export interface TensorMethodSpec<
   readonly tags?: readonly string[];
   readonly citations?: readonly Citation[];
   readonly base: Base;
-  /** True if the base is the merge's start and not a common ancestor. */
+  /** True if the merge starts from the base, so that the base is not a common ancestor. */
   readonly startsFromBase?: boolean;
   /** Limits on models, without the base; default: one or more. */
   readonly models?: Count;

@@ -35,6 +35,5 @@ export const takeRows = (
     throw undefinedMerge(tensor, method, 'a recipe in it takes rows along another dimension');
 };
 
-/** Returns the error for a tensor on which a method has no result. */
 export const undefinedMerge = (tensor: string, method: string, reason: string): LayerloomError =>
   new LayerloomError('MERGE_UNDEFINED', { tensor, method, reason });

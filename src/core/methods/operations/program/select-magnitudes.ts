@@ -90,9 +90,9 @@ const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 
 /**
- * Derives windows and guesses from a sample. A rank's window is a confidence interval of six standard
- * deviations; its most frequent magnitudes are candidates. If many elements are equal, as in differences of
- * 16-bit numbers, the statistic is probably a candidate. The guess uses half the interval.
+ * Derives windows and guesses from a sample. The window of a rank is a confidence interval of six standard
+ * deviations. The most frequent magnitudes in it are candidates. If many elements are equal, as in
+ * differences of 16-bit numbers, the statistic is probably a candidate. The guess uses half the interval.
  */
 export const sampleMagnitudes = async (
   wanted: readonly WantedRank[],

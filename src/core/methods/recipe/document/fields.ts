@@ -18,7 +18,6 @@ export interface Scope {
   readonly folder: string;
   /** Finds a model; relative paths start in the file's folder. */
   find(model: string): Promise<string>;
-  /** Returns the replacement of a nested recipe. */
   nested(recipe: Mapping): Promise<Mapping>;
   /**
    * Reads the recipe that a word names: another document in the file, or another file.

@@ -14,7 +14,9 @@ export interface ModelOfLayers {
 export interface DescribingSection {
   readonly path: readonly string[];
   readonly section: Section;
-  /** Keys with the number of layers, or of units per layer; each has the number of units per layer. */
+  /**
+   * Keys that give the number of layers. A key's value here is the number of units that it counts per layer.
+   */
   readonly counts: Readonly<Record<string, number>>;
   readonly type: string | undefined;
   readonly traits: readonly Trait[];

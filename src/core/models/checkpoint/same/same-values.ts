@@ -94,7 +94,7 @@ const readElements = async (
 ): Promise<Buffer> =>
   reading(path, () => readBlock(file, Buffer.alloc(Math.min(bytes, end - begin - from)), begin + from));
 
-/** Dtypes that a JavaScript number holds exactly, with functions that read an element. */
+/** Dtypes whose elements a JavaScript number holds exactly, each with a function that reads an element. */
 const decoders: Readonly<Record<string, (bytes: DataView, at: number) => number>> = {
   F64: (bytes, at) => bytes.getFloat64(at * 8, true),
   F32: (bytes, at) => bytes.getFloat32(at * 4, true),

@@ -12,7 +12,7 @@ export interface Taken {
   readonly load: Load | undefined;
 }
 
-/** Chooses the next model for each lane, a program that holds one model after another. */
+/** Chooses the next model for each lane. A lane is a program that holds one model after another. */
 export class ScoringOrder {
   readonly #first: readonly string[];
   readonly #loading = new LoadingOrder();

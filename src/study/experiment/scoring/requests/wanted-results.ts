@@ -25,8 +25,8 @@ export const askedAlike = ({
 }: FoundResult): string => JSON.stringify([rows, n, taskVersion, promptHash, fewshot, backend]);
 
 /**
- * Returns the results that match the settings, by sample: a complete set of equal settings if there is one,
- * otherwise the newest of this back end, which a run can complete.
+ * Returns the results that match the settings, by sample. Prefers a complete set with equal settings.
+ * Otherwise takes the newest results of this back end, which a run can complete.
  */
 export const resultsOf = (
   results: readonly FoundResult[],
