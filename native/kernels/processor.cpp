@@ -33,7 +33,7 @@ constexpr bool has(std::uint64_t bits, std::uint64_t all) { return (bits & all) 
 constexpr std::uint64_t kXmmYmm = 0b110;
 /// Mask registers, upper halves of ZMM0-15, and ZMM16-31.
 constexpr std::uint64_t kZmm = 0b1110'0000;
-constexpr unsigned kSse41 = 1u << 19, kOsxsave = 1u << 27, kAvx = 1u << 28, kF16c = 1u << 29;  // 1, ECX
+constexpr unsigned kFma = 1u << 12, kSse41 = 1u << 19, kOsxsave = 1u << 27, kAvx = 1u << 28, kF16c = 1u << 29;  // 1, ECX
 constexpr unsigned kAvx2 = 1u << 5, kAvx512f = 1u << 16, kAvx512dq = 1u << 17, kSha = 1u << 29, kAvx512bw = 1u << 30,
                    kAvx512vl = 1u << 31;  // 7, EBX
 
@@ -43,7 +43,7 @@ Processor detectProcessor() {
     const Registers basic = cpuid(1);
     const Registers extended = cpuid(7);
     const bool sha = has(basic.c, kSse41) && has(extended.b, kSha);
-    if (!has(basic.c, kOsxsave | kAvx | kF16c)) return {false, false, sha};
+    if (!has(basic.c, kFma | kOsxsave | kAvx | kF16c)) return {false, false, sha};
     const std::uint64_t saved = savedRegisters();
     const bool avx2 = has(saved, kXmmYmm) && has(extended.b, kAvx2);
     // macOS gives a thread AVX-512 registers at their first use, so XCR0 does not show them.

@@ -4,7 +4,7 @@ namespace layerloom {
 
 /// Instruction sets whose registers the operating system saves.
 struct Processor {
-    bool avx2;    ///< AVX2 and F16C
+    bool avx2;    ///< AVX2, FMA and F16C
     bool avx512;  ///< AVX2, and AVX-512 F, BW, DQ and VL
     bool sha;     ///< SHA-NI and SSE4.1, whose registers are always saved
 };

@@ -6,7 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// AVX2 and F16C: eight lanes.
+/// AVX2, FMA and F16C: eight lanes.
 struct Avx2 {
     using Floats = __m256;
     using Ints = __m256i;
