@@ -768,6 +768,24 @@ void dropping(std::size_t count, std::size_t offset) {
         }
 }
 
+/// Limits next to an element's word.
+void dropLimits() {
+    constexpr std::size_t count = 300;
+    const std::vector<float> x(count, 1);
+    const std::uint64_t key = 0x0123'4567'89AB'CDEFull, first = 77;
+    for (const Kernels* kernels : availableKernels()) {
+        std::vector<std::uint32_t> words(count);
+        kernels->randoms(key, first, words.data(), count);
+        std::vector<float> got(count);
+        for (std::size_t at = 0; at < count; ++at)
+            for (const std::uint32_t last : {words[at] - 1, words[at], words[at] + 1, words[at] ^ 1}) {
+                kernels->drop(x.data(), {key, last}, 1.7f, first, got.data(), count);
+                for (std::size_t i = 0; i < count; ++i)
+                    expect((got[i] != 0) == (words[i] <= last), kernels->isa, "a drop at its limit", last, i);
+            }
+    }
+}
+
 void magnitudes(std::size_t count, std::size_t offset) {
     const std::vector<float> x = anyFloats(offset + count);
     std::vector<std::uint32_t> want(count);
@@ -927,6 +945,7 @@ void counting(std::size_t count, std::size_t offset) {
 
 void taskVectors() {
     chance();
+    dropLimits();
     for (const std::size_t count : kLengths)
         for (const std::size_t offset : kOffsets) {
             keeping(count, offset);
