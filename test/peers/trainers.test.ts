@@ -11,6 +11,7 @@ const {
   LAYERLOOM_TRL_PYTHON: trl = '',
   LAYERLOOM_TORCHTUNE_PYTHON: torchtune = '',
   LAYERLOOM_MLX_PYTHON: mlx = '',
+  LAYERLOOM_SWIFT_PYTHON: swift = '',
   LAYERLOOM_TRAINERS_TABLE: table,
 } = process.env;
 const hasPython = python !== '' && spawnSync(python, ['-c', 'import peft, transformers']).status === 0;
@@ -40,7 +41,7 @@ const run = <Line>(command: string, ...args: readonly string[]): Line[] =>
     .filter((line) => line.startsWith('CASE '))
     .map((line) => JSON.parse(line.slice(5)) as Line);
 
-const programs = { layouts: python, trl, torchtune, mlx };
+const programs = { layouts: python, trl, torchtune, mlx, swift };
 
 describe.skipIf(!hasPython)('what trainers leave (LAYERLOOM_PYTHON with peft)', () => {
   const work = mkdtempSync(join(tmpdir(), 'layerloom-'));

@@ -2,7 +2,7 @@
 
 usage: trainers.py base DIR | PROGRAM DIR | compare FILE
 
-`base` writes DIR/base; PROGRAM (trl, torchtune, mlx, layouts) writes folders below DIR/PROGRAM and
+`base` writes DIR/base; PROGRAM (trl, torchtune, mlx, swift, layouts) writes folders below DIR/PROGRAM and
 prints a line of JSON for each: its name, whether the program itself wrote it, what layerloom is given, and the export,
 a folder that transformers loads. `layouts` writes folders of other programs as their documentation describes them.
 `compare` reads such lines with `ours`, a folder that layerloom wrote, and prints the differences.
@@ -180,6 +180,35 @@ def mlx(work):
                        stdout=subprocess.DEVNULL)  # fmt: skip
         say(f"mlx-lm {kind}, fused", fused, fused)
         say(f"mlx-lm {kind}, adapters", f"{start}+{out}", fused)
+
+
+def swift(work):
+    start, out = work / "base", work / "swift"
+    out.mkdir()
+    data = out / "data.jsonl"
+    rows = zip(TEXTS, TEXTS[::-1])
+    data.write_text("\n".join(json.dumps({"messages": [
+        {"role": "user", "content": one}, {"role": "assistant", "content": other}]}) for one, other in rows))  # fmt: skip
+
+    def run(command, *args):
+        program = [sys.executable, "-c", "from swift.cli.main import cli_main; cli_main()", command]
+        kind = ["--model_type", "llama", "--template", "dummy", "--torch_dtype", "float32", "--use_hf", "true"]
+        subprocess.run([*program, "--model", str(start), *kind, *args], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})  # fmt: skip
+
+    for name in ("full", "lora"):
+        run("sft", "--dataset", str(data), "--max_steps", "2", "--save_steps", "1", "--output_dir", str(out / name),
+            "--add_version", "false", "--learning_rate", "1e-2", "--per_device_train_batch_size", "2", "--report_to",
+            "none", "--split_dataset_ratio", "0", "--tuner_type", name)  # fmt: skip
+        for at, step in (("mid-run", 1), ("final", 2)):
+            folder = out / name / f"checkpoint-{step}"
+            if name == "full":
+                say(f"ms-swift full, {at}", folder, folder)
+            elif at == "final":
+                export = out / f"{name}-merged"
+                run("export", "--adapters", str(folder), "--merge_lora", "true", "--output_dir", str(export))
+                say("ms-swift LoRA, final", f"{start}+{folder}", export)
+                say("ms-swift LoRA, merged", export, export)
 
 
 def layouts(work):
