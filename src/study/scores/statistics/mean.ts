@@ -34,7 +34,11 @@ export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
       for (let at = 0; at < sums.length; at += 1) sums[at] = (sums[at] as number) + (row[at] as number);
     return sums;
   }
-  return sums.map((_, at) => sumOf(rows.map((row) => row[at] as number)));
+  const values = new Float64Array(rows.length);
+  return sums.map((_, at) => {
+    for (let row = 0; row < values.length; row += 1) values[row] = (rows[row] as Float64Array)[at] as number;
+    return sumOf(values);
+  });
 };
 
 /**
