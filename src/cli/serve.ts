@@ -10,9 +10,9 @@ import { commandsInPython } from './options/spellings.js';
 import { printedJson, printTo } from './print.js';
 import { describeError, type ReportedError, runCommandLine } from './run-command-line.js';
 
-// `layerloom serve-calls` (hidden from help) runs commands for a program in another language, which keeps
-// this process (python/layerloom/_engine.py). It reads requests as lines of JSON from stdin. Answers go to
-// the descriptor in the argument, because plugins and libraries may print to stdout.
+// `layerloom serve-calls` (hidden) runs commands for a program in another language, which keeps this process
+// (python/layerloom/_engine.py). Requests are lines of JSON on stdin. Answers go to the descriptor in the
+// argument, because plugins may print to stdout.
 //
 //   in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT},
 //         "memory": {PATH: [[BYTES, ADDRESS], …], …}}
@@ -25,14 +25,14 @@ import { describeError, type ReportedError, runCommandLine } from './run-command
 //   out  {"call": ID, "result": what --json prints}                at the end; for a scratch {"directory"}
 //   out  {"call": ID, "error": {"code", "message", "details", "exitCode", "warnings"}}   instead of a result
 //
-// Commands run one at a time, in the order of requests, because directory and environment belong to the
-// process. The process ends with its input; a running command is then stopped as by Ctrl-C.
+// Commands run one at a time, in order, because directory and environment belong to the process. When the
+// input ends, a running command stops as by Ctrl-C.
 //
-// A scratch is a directory of a given size, in memory if there is room, else in `beside`. It is made at once
-// and removed on release or when the input ends, because the caller may be killed while it writes there.
+// A scratch is a directory in memory if there is room for its bytes, else in `beside`. It is removed on release
+// or when the input ends, because the caller may be killed while it writes there.
 //
-// A path in `memory` is read as a file whose bytes lie in the caller's memory, behind a second descriptor: the
-// caller's /proc/self/mem. The caller keeps these bytes until the call has its result.
+// A path in `memory` is a file whose bytes lie in the caller's memory, read through a second descriptor, the
+// caller's /proc/self/mem. The caller keeps these bytes until it has the result.
 
 const requestSchema = z.union([
   z.object({

@@ -21,11 +21,10 @@ import { noteNonFinite, type Verification, type VerifyOptions, verifyShard, veri
 /**
  * A content-addressed store of shards, for any number of merges, processes and hosts. To obtain a shard:
  *
- * ```ts await store.registerExperiment(directory, { merges, finished: false }) while ((await
- * store.lookup(key)) === undefined) { await using claim = await store.claim(key) if (claim === undefined)
- * await store.waitFor([key]) else await claim.publish(await compute(claim.partialPath)) } await
- * store.link(key, target, 'hard')
- * ```
+ * 1. `registerExperiment(directory, { merges, finished: false })`
+ * 2. Until `lookup(key)` finds it: `claim(key)`, compute into `claim.partialPath`, `claim.publish(written)`;
+ *    if another process holds the claim, `waitFor([key])`
+ * 3. `link(key, target, 'hard')`
  *
  * Processes share only the file system. A shard is published whole, by an atomic rename, and never written
  * again. Two computations of it give the same bytes. Nothing is cached in memory, so changes by other

@@ -27,10 +27,10 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
  * V = V_P + Σ_F max(0, V_F − w V_FP),  w = (I − 2) / (I − 1)
  *
  * V_P is s² of the K problems' means / K. V_F is s² of the I levels' means / I. V_FP is the mean square of
- * the residuals of the I × K table of means / (I K): the part of V_F that V_P contains already (Cornfield and
- * Tukey 1956). V_F of few levels is often below V_FP by chance. So with two levels nothing is subtracted. V is
- * the estimator of Cameron, Gelbach and Miller (2011) without −V_TL + V_TLP: the interaction of experts counts
- * twice.
+ * the residuals of the I × K table of means / (I K): the part of V_F that V_P contains (Cornfield and Tukey
+ * 1956). With few levels V_F is often below V_FP by chance, so w is 0 for two levels; w is ours, found by
+ * simulation. V is the estimator of Cameron, Gelbach and Miller (2011) without −V_TL + V_TLP: the interaction
+ * of experts counts twice.
  *
  * Each part has its own Student's t (Cochran 1964):
  *
