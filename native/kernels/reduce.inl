@@ -218,9 +218,9 @@ template <class V, std::size_t Candidates>
         // Elements already counted become 0, which is below every window.
         magnitudes = V::select(equal, V::ints(0), magnitudes);
     }
-    // Below the window, values wrap around to far above the window's width.
+    // Below the window, values wrap around to far above its length, which may be 0.
     const auto offsets = V::subtract(magnitudes, V::ints(window.low));
-    std::uint32_t within = V::bits(V::atMost(offsets, V::ints(window.last - window.low)));
+    std::uint32_t within = V::bits(V::lessUnsigned(offsets, V::ints(window.last - window.low + 1)));
     if (within == 0) return;
     std::uint32_t places[V::lanes];
     V::storeFloats(V::asFloats(offsets), reinterpret_cast<std::byte*>(places));

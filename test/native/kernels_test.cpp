@@ -960,7 +960,8 @@ void taskVectors() {
 
 /// Counts the magnitudes of `x`, equal to those of `terms`, in a window.
 void histogramOf(const std::vector<float>& x, const Terms& terms, DType dtype, const Window& window) {
-    std::vector<std::uint32_t> bins(((window.last - window.low) >> window.shift) + 1);
+    std::vector<std::uint32_t> bins(
+        window.last < window.low ? 0 : ((window.last - window.low) >> window.shift) + 1);
     std::uint64_t exact[kCandidates] = {5}, above = 0;
     for (const float value : x) {
         const std::uint32_t bits = std::isnan(value) ? 0x7FC0'0000u : magnitudeOf(value);
@@ -1002,6 +1003,9 @@ void histograms() {
                     if (random_() % 3 == 0) std::memcpy(&value, &likely[random_() % 4], sizeof value);
                 const auto* const data = reinterpret_cast<const std::byte*>(x.data());
                 histogramOf(x, {&data, &one, 1}, DType::F32, window);
+                // Empty: the quantile of a sample was 0.
+                for (const std::uint32_t low : {1u, magnitudeOf(1.0f)})
+                    histogramOf(x, {&data, &one, 1}, DType::F32, {low, low - 1, shift, {}, 0});
             }
 }
 
