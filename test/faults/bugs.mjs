@@ -183,7 +183,7 @@ export const bugs = [
   {
     name: 'what an interrupted run copied is removed by one that tries to share it',
     file: 'core/engine/output/link.js',
-    text: 'if (link === undefined && staging.done.has(file))',
+    text: 'if (link === undefined && (staging.done.has(file) || isInMemory(path)))',
     instead: 'if (false)',
     workload: 'swap of the hub',
   },

@@ -3,6 +3,7 @@ import { argument, layerloomCommand } from '../../base/errors/command-line.js';
 import { namesIn } from '../../base/files/unless-missing.js';
 import { foundModels, sharedAddress } from '../../models/address/found-model.js';
 import { configName } from '../../models/checkpoint/files/file-names.js';
+import { isNoModel } from '../compile/inputs/models.js';
 import type { PlannedInput } from '../plan.js';
 import { cannotSay } from './mergekit-unsupported.js';
 
@@ -20,7 +21,8 @@ const weights: readonly string[] = ['model.safetensors', 'pytorch_model.bin'].fl
 export const checkFolders = async (inputs: readonly PlannedInput[]): Promise<void> => {
   for (const input of inputs) {
     const [model] = foundModels(input);
-    if (input.role === 'config' || model === undefined || sharedAddress(model) !== undefined) continue;
+    if (input.role === 'config' || isNoModel(input)) continue;
+    if (model === undefined || sharedAddress(model) !== undefined) continue;
     const names = await namesIn(model.path);
     const beside = names.length === 0 ? await namesIn(dirname(model.path)) : names;
     const hasConfig = beside.includes(configName);
