@@ -193,7 +193,9 @@ def written(value: Any, name: str, own: str | None, scratch: Scratch) -> str:
     header = write_header(forms, {"format": "pt"})
     kind = "adapter_" if "peft_type" in (model.config or {}) else ""
     is_whole = scratch.in_place and not kind and model.adapter is None
-    parts = parts_of(header, (model.tensors[key] for key, _, _ in forms)) if is_whole else None
+    # A mapping that makes its arrays at each look-up would have to make all of them at once.
+    is_held = is_whole and all(model.tensors[key] is model.tensors[key] for key, _, _ in forms[:1])
+    parts = parts_of(header, (model.tensors[key] for key, _, _ in forms)) if is_held else None
     directory = os.path.join(scratch.directory(size if parts is None else 0), own or model.name or name)
     os.mkdir(directory)
     if model.files is not None:

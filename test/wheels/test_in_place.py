@@ -10,7 +10,7 @@ import re
 import sys
 import threading
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -131,6 +131,23 @@ class InPlace(Workplace):
             with self.subTest(case), watched() as found:
                 self.assertEqual(files_of(layerloom.relayout({**right, name: array})), expected)
                 self.assertEqual(found, [False])
+
+    def test_a_mapping_that_makes_its_arrays_at_each_look_up_is_copied_one_by_one(self) -> None:
+        held = expert(1)
+
+        class Made(Mapping[str, Any]):
+            def __getitem__(self, name: str) -> Any:
+                return held[name].copy()
+
+            def __iter__(self) -> Iterator[str]:
+                return iter(held)
+
+            def __len__(self) -> int:
+                return len(held)
+
+        with watched() as found:
+            self.assertEqual(files_of(layerloom.relayout(Made())), files_of(layerloom.relayout(held)))
+        self.assertEqual(found, [True])
 
     def test_tensors_without_elements_or_dimensions_shared_read_only_and_from_files_are_read_in_place(self) -> None:
         import numpy
