@@ -7,6 +7,7 @@ import { isNoModel } from '../compile/inputs/models.js';
 import type { PlannedInput } from '../plan.js';
 import { cannotSay } from './mergekit-unsupported.js';
 
+/** Files that mergekit looks for. */
 const weights: readonly string[] = ['model.safetensors', 'pytorch_model.bin'].flatMap((name) => [
   name,
   `${name}.index.json`,
@@ -27,8 +28,9 @@ export const checkFolders = async (inputs: readonly PlannedInput[]): Promise<voi
     const hasConfig = beside.includes(configName);
     if (hasConfig && weights.some((name) => names.includes(name))) continue;
     const path = argument(model.path);
-    const given = hasConfig ? ([] as const) : (['--config', 'BASE'] as const);
-    const way = layerloomCommand('relayout', path, ...given, '-o', 'DIR');
+    const way = hasConfig
+      ? layerloomCommand('relayout', path, '-o', 'DIR')
+      : layerloomCommand('relayout', path, '--config', 'BASE', '-o', 'DIR');
     cannotSay(
       `${model.path}, which is no folder of config.json with model.safetensors or pytorch_model.bin`,
       `write it plainly (${way}), and name DIR in its place`,
