@@ -50,6 +50,7 @@ export type Operand =
 /** A copy, or a computation over byte ranges. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
+/** A tensor of the output. */
 export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -63,6 +64,7 @@ export interface PlannedTensor {
   readonly part?: { readonly name: string; readonly shape: Shape } | undefined;
 }
 
+/** A file of the output. */
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
@@ -71,6 +73,7 @@ export interface PlannedShard {
   readonly tensors: readonly PlannedTensor[];
 }
 
+/** A model that a plan reads. */
 export interface PlannedInput extends Origin {
   readonly role: string;
   readonly name: string;
@@ -85,6 +88,7 @@ export type PlannedFile =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly copyOf: string };
 
+/** Costs computed from the plan. */
 export interface Cost {
   /** Input bytes; headers count only for shards that are unchanged input files. */
   readonly bytesToRead: number;

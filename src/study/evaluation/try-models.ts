@@ -24,6 +24,7 @@ export interface TryOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called before each model, with the number of finished models. */
   readonly onModel?: ((done: number) => void) | undefined;
+  /** Called with each answer. */
   readonly onAnswer?: ((trial: Trial) => void) | undefined;
 }
 

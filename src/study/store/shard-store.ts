@@ -149,6 +149,7 @@ export class ShardStore {
     return noteRegistration(this.#paths, directory);
   }
 
+  /** Lists shards, claims and leftovers of the store. */
   list(): Promise<StoreListing> {
     return listStore(this.#paths);
   }

@@ -19,6 +19,7 @@ import {
 } from '../framework/files-of-models.js';
 import type { Expression } from '../operations/expression.js';
 
+/** Parameters of `fisher`. */
 export interface FisherParameters {
   /** Two or more models; the first gives names, dtypes and side files. */
   models: readonly ModelInput[];

@@ -20,6 +20,7 @@ import {
 } from '../framework/files-of-models.js';
 import type { Expression } from '../operations/expression.js';
 
+/** Parameters of `regmean`. */
 export interface RegmeanParameters {
   /** Two or more models; the first gives names, dtypes and side files. */
   models: readonly ModelInput[];

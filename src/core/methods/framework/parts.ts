@@ -12,6 +12,7 @@ export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 
 
 export type ModuleName = (typeof moduleNames)[number];
 
+/** A set of tensors and their source. */
 export interface PartParameters {
   /** A model, or the recipe's `task`, `language` or `base`. */
   model?: ModelInput | undefined;

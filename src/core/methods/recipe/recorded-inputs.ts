@@ -79,6 +79,7 @@ export class RecordedInputs {
     return found;
   }
 
+  /** Notes the address at which a model was found. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

@@ -80,6 +80,7 @@ export interface LayerSwapParameters {
   parts?: readonly PartParameters[] | undefined;
 }
 
+/** Parameters of a swap whose parts name all models. */
 export interface SwapOfParts {
   /** The model that gives names, dtypes and side files; default: that of the part `rest`, or of the first. */
   task?: ModelInput | undefined;

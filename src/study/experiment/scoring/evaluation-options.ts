@@ -48,6 +48,7 @@ export interface EvaluateOptions {
   readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
   /** Called when a model begins or ends, and when requests finish. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
+  /** Called with the outcome of each model. */
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 

@@ -125,6 +125,7 @@ export class Claim implements AsyncDisposable {
     await this.#file.release();
   }
 
+  /** Gives the claim back. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

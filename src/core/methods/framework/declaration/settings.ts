@@ -23,6 +23,7 @@ interface FilteredValue<Value extends Scalar = Scalar> {
 export interface ParameterSpec<Value extends Scalar = Scalar> {
   /** Completes "PARAMETER: expected …". */
   readonly expected: string;
+  /** True if the value is allowed. */
   accepts(value: unknown): value is Value;
   /** The default; without one, recipes must give a value. */
   readonly default?: Value;

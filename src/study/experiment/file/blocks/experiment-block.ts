@@ -130,6 +130,7 @@ export const experimentSchema = z.strictObject({
   ...plainSettings.shape,
 });
 
+/** A model to compare merges with. */
 export type ReferenceInput = Given<z.input<typeof reference>>;
 
 /** An experiment given as an object (docs/experiments.md). */
