@@ -94,7 +94,9 @@ export const noteMadeHere = async (
       },
     );
     await rename(partial, note);
-  } catch {}
+  } catch {
+    // Without the note, evaluations need the flag.
+  }
 };
 
 const isMadeHere = async (

@@ -56,6 +56,7 @@ export class Scratch implements AsyncDisposable {
     return await writing(root, async () => {
       await checkSpace(root, root, bytes);
       await mkdir(directory, { mode: 0o700 });
+      // We own the directory: mkdir fails if it exists.
       const scratch = new Scratch(directory);
       await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant())).catch(
         async (cause: unknown) => {

@@ -29,6 +29,7 @@ export const waitForAny = async (
     );
     const found = keys.filter((_, index) => settled[index]);
     if (found.length > 0 || keys.length === 0) return found;
+    // An abort ends the pause; the next round throws.
     await setTimeout(pause, undefined, { signal }).catch(() => undefined);
   }
 };

@@ -32,6 +32,7 @@ const mgsm = (task: string, code: string, set: string, withExemplars: boolean): 
     const problems = from.endsWith('.jsonl') ? await readVariants(from) : await readProblems(from);
     const test = await writeRows(join(into, `${set}_${code}.test.jsonl`), problems);
     if (!withExemplars) return { files: { test }, problems: problems.length };
+    // The harness opens the split of worked examples even if it takes none.
     if (shots === 0 && (await firstThere(data, exemplarsAt)) === undefined)
       return { files: { train: test, test }, problems: problems.length };
     const file = await requiredFile(task, data, exemplarsAt);

@@ -33,6 +33,7 @@ export const noteContents = async (
     } catch (error) {
       if (!(error instanceof LayerloomError) || ['WRITE_FAILED', 'INTERRUPTED'].includes(error.code))
         throw error;
+      // Scoring or merging the model reports the error.
     }
 };
 

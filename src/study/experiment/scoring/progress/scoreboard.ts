@@ -65,6 +65,7 @@ export class Scoreboard {
       merges: await Promise.all(
         record.merges.map(async (merge) => {
           const weights = await this.#weightsOfMerge(merge);
+          // An unreadable merge keeps its entry.
           if (weights === 'unreadable')
             return former?.merges.find(({ name }) => name === merge.name) ?? merge;
           return scored(weights === undefined ? merge : { ...merge, weights }, weights);
@@ -109,6 +110,7 @@ const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefi
   try {
     return evaluate === undefined ? undefined : parseEvaluation(evaluate, '/');
   } catch {
+    // Evaluating reports the error.
     return undefined;
   }
 };
