@@ -146,22 +146,21 @@ class Walk {
   }
 
   async #read(into: Buffer): Promise<void> {
-    for (let at = 0; at < into.length; ) {
-      const from = this.#position - this.#aheadAt;
-      const copied =
-        from >= 0 && from < this.#ahead.length ? this.#ahead.copy(into, at, from) : await this.#fill();
-      at += copied;
-      this.#position += copied;
-    }
+    for (let at = 0; at < into.length; ) at += (await this.#next(into.length - at)).copy(into, at);
   }
 
-  /** Reads ahead from the position: a bundle has many headers and small files. Returns 0, the bytes taken. */
-  async #fill(): Promise<0> {
-    const { bytesRead } = await this.#handle.read(this.#piece, 0, this.#piece.length, this.#position);
-    if (bytesRead === 0) throw new TextRefused('it ends too early: it was cut, or is no tar file');
-    this.#ahead = this.#piece.subarray(0, bytesRead);
-    this.#aheadAt = this.#position;
-    return 0;
+  /** Returns the next bytes, at most `most`, until the next call. Reads ahead: headers and files are small. */
+  async #next(most: number): Promise<Buffer> {
+    if (this.#position >= this.#aheadAt + this.#ahead.length) {
+      const { bytesRead } = await this.#handle.read(this.#piece, 0, pieceBytes, this.#position);
+      if (bytesRead === 0) throw new TextRefused('it ends too early: it was cut, or is no tar file');
+      this.#ahead = this.#piece.subarray(0, bytesRead);
+      this.#aheadAt = this.#position;
+    }
+    const from = this.#position - this.#aheadAt;
+    const bytes = this.#ahead.subarray(from, from + most);
+    this.#position += bytes.length;
+    return bytes;
   }
 
   async #padding(bytes: number): Promise<void> {
@@ -178,11 +177,9 @@ class Walk {
       this.#folders.add(folder);
     }
     const hash = createHash('sha256');
-    const into = Buffer.allocUnsafe(Math.min(bytes, 16 * pieceBytes));
     await withFile(path, 'wx', async (file) => {
       for (let left = bytes; left > 0; ) {
-        const piece = into.subarray(0, Math.min(into.length, left));
-        await this.#read(piece);
+        const piece = await this.#next(left);
         hash.update(piece);
         await file.writeFile(piece);
         left -= piece.length;
