@@ -32,8 +32,8 @@ const filesLookAlike = async (a: FileIdentity, b: FileIdentity): Promise<boolean
   // A hub file may be incomplete.
   if (a.content !== undefined || b.content !== undefined) return a.content === b.content;
   return await withFewFiles(async () => {
-    await using one = await openToRead(a);
-    await using other = await openToRead(b);
+    await using one = await openInput(a.path);
+    await using other = await openInput(b.path);
     for (let block = 0; block < blocks; block += 1) {
       const position = Math.floor((Math.max(0, a.bytes - blockBytes) * block) / (blocks - 1));
       if (!(await blockOf(one, position)).equals(await blockOf(other, position))) return false;
@@ -74,12 +74,10 @@ const middleOf = async ({ files, tensors }: CheckpointIndex, name: string): Prom
   const bytes = Math.min(blockBytes, bytesOf(tensor));
   const position = begin + Math.floor((bytesOf(tensor) - bytes) / 2);
   return await withFewFiles(async () => {
-    await using handle = await openToRead(itemAt(files, file));
+    await using handle = await openInput(itemAt(files, file).path);
     return await readBlock(handle, Buffer.alloc(bytes), position);
   });
 };
-
-const openToRead = ({ path }: FileIdentity): Promise<OpenInput> => openInput(path);
 
 const blockOf = (file: OpenInput, position: number): Promise<Buffer> =>
   readBlock(file, Buffer.alloc(blockBytes), position);
