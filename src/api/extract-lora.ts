@@ -38,8 +38,7 @@ const mostOfEnergy = 128;
  * feed-forward modules, a randomised singular value decomposition turns the change Δ = W_expert − W_base into
  * a low-rank product B · A. √σ goes to each factor, and alpha equals the rank.
  *
- * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora'
- * })
+ * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora' })
  * @throws LayerloomError INVALID_PARAMETER, NOTHING_TO_EXTRACT, NON_FINITE, the codes of opening and
  * comparing models, of an output, and of reading and writing
  */

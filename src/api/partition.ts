@@ -53,8 +53,7 @@ export interface PartitionResult {
  * the layer-swapping paper, arXiv 2505.18356): by location as in a layer swap, or by which of two experts
  * changed them more. Each parameter is in exactly one part. Reads only headers.
  *
- * @example const { partition: found } = await partition('./llama-3.1-8b', { bottom: 5, top: 2 }, { out:
- * './parts' })
+ * @example const { partition: found } = await partition('./llama-3.1-8b', { bottom: 5, top: 2 }, { out: './parts' })
  * @param base a directory, a file of weights, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
  * @throws LayerloomError INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING,
  * PARTITION_INVALID, PARTITION_UNSUPPORTED, READ_FAILED, VECTORS_INVALID, OUTPUT_EXISTS, WRITE_FAILED, the

@@ -56,8 +56,7 @@ export interface Suggestion extends SuggestedLayers, Readonly<Record<Side, Sugge
  * their base (as measured by `analyze`). If the measurements say nothing, `undecided` has the reasons, and
  * the numbers are the paper's default. The heuristic is ours; the paper chooses layers by scores.
  *
- * @example const { bottom, top, reasons } = await suggest({ base: './llama', task: './math-1', language:
- * './swh-1' })
+ * @example const { bottom, top, reasons } = await suggest({ base: './llama', task: './math-1', language: './swh-1' })
  * @throws LayerloomError INVALID_PARAMETER, NON_FINITE, INTERRUPTED, the codes of a checkpoint and of an
  * incompatibility
  */

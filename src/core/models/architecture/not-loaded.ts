@@ -1,5 +1,5 @@
 // Model types whose files name modules differently from transformers' classes, so that other loaders fail.
-// They were found by loading an output of each type (test/peers/loads.test.ts).
+// test/peers/loads.test.ts loads an output of each type.
 
 /** Types for which PEFT 0.21 loads an adapter incompletely if names are those in the base's files. */
 const notByPeft = new Set(

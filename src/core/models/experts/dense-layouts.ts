@@ -19,7 +19,7 @@ export interface MixtureLayout {
   readonly family: string;
   /** `model_type` of dense models that compute like an expert of this family. */
   readonly dense: readonly string[];
-  /** Tensors, besides MLPs, that the family accepts. */
+  /** Tensors that the family accepts outside MLPs. */
   readonly holds: RegExp;
   /** Biases that the family requires (0 if dense models lack them), each with a matrix of as many rows. */
   readonly biases: readonly string[];

@@ -4,7 +4,7 @@ export interface WeightServer {
   readonly title: string;
   /** The server's option that loads our code into its workers. */
   readonly option: string;
-  /** Environment variables for the server, besides PYTHONPATH. */
+  /** Environment variables that the server gets with PYTHONPATH. */
   readonly variables: Readonly<Record<string, string>>;
   /** @throws ServerError */
   readonly model: (server: ServerClient) => Promise<{ readonly servedName: string; readonly root: string }>;

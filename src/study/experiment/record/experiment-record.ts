@@ -62,7 +62,7 @@ export interface LeftResults {
   readonly results: Readonly<Record<string, string>>;
 }
 
-/** Options, besides the experiment's text, that merges depend on. */
+/** Options that merges depend on, with the experiment's text. */
 export interface RecordedOptions {
   /** Base of relative paths in the text. */
   readonly directory: string;

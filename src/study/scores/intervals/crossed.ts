@@ -76,8 +76,8 @@ const spreadOfLevels = (levels: Levels): Spread => {
 };
 
 /**
- * Returns max(0, V_F − share · V_FP). With the sums T_i of levels and P_k of problems, and the total G, over I levels and K
- * problems:
+ * Returns max(0, V_F − share · V_FP). With the sums T_i of levels and P_k of problems, and the total G, over I
+ * levels and K problems:
  *
  *     I² (I − 1) K² V_F = A = I Σ T_i² − G²
  *     I² (I − 1) K² V_FP = B / (K − 1),  B = I K Σ x² − I Σ T_i² − K Σ P_k² + G²

@@ -25,8 +25,7 @@ const reservedRoles = ['base', 'task', 'language', 'merge'];
 const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 /**
- * Reads `references`: a flag, or models besides the base and the experts, each as `NAME: PATH` or
- * `NAME: {model, role, languages}`.
+ * Reads `references`: a flag, or further models, each as `NAME: PATH` or `NAME: {model, role, languages}`.
  *
  * @returns `references` is true if the base and the single experts are compared
  * @throws RECIPE_INVALID for a taken name, a reserved role, or an unknown language

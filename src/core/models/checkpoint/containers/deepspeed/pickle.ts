@@ -8,7 +8,7 @@ const sizeName = 'torch.Size';
 /** Rebuilds a tensor with attributes: arguments are a function, the class, its arguments, the attributes. */
 const fromType = 'torch._tensor._rebuild_from_type_v2';
 
-/** Classes in DeepSpeed's states, besides those of tensors; instances stay data. */
+/** Classes that only DeepSpeed's states have; instances stay data. */
 const classes: ReadonlySet<string> = new Set([
   ...[sizeName, fromType, 'torch.Tensor', 'torch.nn.parameter.Parameter', 'argparse.Namespace'],
   ...['LossScaler', 'DynamicLossScaler'].map((name) => `deepspeed.runtime.fp16.loss_scaler.${name}`),
