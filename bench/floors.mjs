@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeCheckpoints } from './lib/checkpoints.mjs';
 import { measure, median, prime } from './lib/measure.mjs';
+import { methodJobs, writeRecipe } from './lib/method-jobs.mjs';
 import { here } from './lib/tree-of.mjs';
 
 const { values } = parseArgs({
@@ -40,65 +41,40 @@ process.on('exit', () => rmSync(work, { recursive: true, force: true }));
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => process.exit(1));
 const out = join(work, 'out');
 
-/**
- * A method: the models it needs, operations for an element, and lines of its recipe after `method` and `models`.
- *
- * @typedef {{ models: string[], operations: number, lines: string[] }} Job
- */
-
-/** @param {string[]} lines @returns {Job['lines']} */
-const onBase = (...lines) => [`base: ${base}`, ...lines];
-/** @param {number} operations @param {string[]} lines @returns {Job} of the base and both experts, weighted */
-const changes = (operations, ...lines) => ({ models: [base, a, b], operations, lines: onBase(...lines) });
-/** @param {number} operations @param {string[]} lines @returns {Job} of both experts */
-const pair = (operations, ...lines) => ({ models: [a, b], operations, lines });
-/** @param {number} operations @param {string[]} lines @returns {Job} of the base and an expert */
-const one = (operations, ...lines) => ({ models: [base, a], operations, lines: onBase(...lines) });
-
+/** Operations for an element, 0 for copies. */
 // A difference of two experts from the base takes 2; signs, election and sum 10; a random word 10.
-/** @type {Record<string, Job>} */
-const jobs = {
-  layer_swap: {
-    models: [a, b],
-    operations: 0,
-    lines: [`task: ${a}`, `language: ${b}`, 'bottom: 1', 'top: 0'],
-  },
-  relayout: { models: [a], operations: 0, lines: [`model: ${a}`] },
-  passthrough: { models: [a], operations: 1, lines: [] },
-  soup: pair(3),
-  linear: pair(3),
-  nuslerp: pair(9),
-  slerp: one(9, 't: 0.4'),
-  karcher: pair(9),
-  multislerp: changes(15),
-  nearswap: one(8, 't: 0.001'),
-  task_arithmetic: changes(6),
-  ties: changes(14, 'density: 0.45'),
-  breadcrumbs: changes(12, 'density: 0.45', 'gamma: 0.01'),
-  breadcrumbs_ties: changes(16, 'density: 0.45', 'gamma: 0.01'),
-  dare_linear: changes(28, 'density: 0.5'),
-  dare_ties: changes(36, 'density: 0.5'),
-  della_linear: changes(40, 'density: 0.45', 'epsilon: 0.2'),
-  della: changes(48, 'density: 0.45', 'epsilon: 0.2'),
-  model_stock: changes(9),
-  sce: changes(16, 'select_topk: 0.5'),
-  ram: changes(12, 'epsilon: 0.001'),
-  ramplus_tl: changes(20, 'epsilon: 0.001'),
-  arcee_fusion: one(12),
-  revert: one(4, 'target_kept: 0.6'),
+const operations = {
+  ...{ layer_swap: 0, relayout: 0, passthrough: 1, soup: 3, linear: 3, nuslerp: 9, slerp: 9, karcher: 9 },
+  ...{ multislerp: 15, nearswap: 8, task_arithmetic: 6, ties: 14, breadcrumbs: 12, breadcrumbs_ties: 16 },
+  ...{ dare_linear: 28, dare_ties: 36, della_linear: 40, della: 48, model_stock: 9, sce: 16, ram: 12 },
+  ...{ ramplus_tl: 20, arcee_fusion: 12, revert: 4 },
 };
 
-/** @param {string} name @param {Job} job */
-const recipeOf = (name, { models, lines }) => {
-  const path = join(work, `${name}.yaml`);
-  const hasModels = !lines.some((line) => /^(task|model):/.test(line));
-  const isWeighted = /^(linear|nuslerp|multislerp|task_|ties|breadcrumbs|dare|della)/.test(name);
-  const listed = models
-    .filter((model) => !lines.includes(`base: ${model}`))
-    .map((model) => `  - { model: ${model}${isWeighted ? ', weight: 0.5' : ''} }`);
-  const text = name === 'revert' ? [`model: ${a}`] : hasModels ? ['models:', ...listed] : [];
-  writeFileSync(path, [`method: ${name}`, ...lines, ...text, ''].join('\n'));
-  return path;
+/** Methods of layerloom alone: models, and lines of the recipe. @type {Record<string, [models: string[], lines: string[]]>} */
+const own = {
+  layer_swap: [
+    [a, b],
+    [`task: ${a}`, `language: ${b}`, 'bottom: 1', 'top: 0'],
+  ],
+  relayout: [[a], [`model: ${a}`]],
+  soup: [[a, b], [`models: [${a}, ${b}]`]],
+  revert: [
+    [base, a],
+    [`base: ${base}`, `model: ${a}`, 'target_kept: 0.6'],
+  ],
+};
+
+/** Returns the models that a method reads, and its recipe. @param {string} name */
+const jobOf = (name) => {
+  const job = methodJobs[name];
+  if (job !== undefined) {
+    const models = [base, a, b].slice(0, job.experts + 1);
+    return { models: models.slice(job.base ? 0 : 1), recipe: writeRecipe(work, name, job, models) };
+  }
+  const [models = [], lines = []] = own[name] ?? [];
+  const recipe = join(work, `${name}.yaml`);
+  writeFileSync(recipe, [`method: ${name}`, ...lines, ''].join('\n'));
+  return { models, recipe };
 };
 
 /** Files of weights. @param {string} model */
@@ -127,7 +103,7 @@ const writing = inHalves(
 const found = new Map();
 /** @type {{ read: number[], write: number[], copy: number[] }} */
 const rates = { read: [], write: [], copy: [] };
-const chosen = Object.entries(jobs).filter(
+const chosen = Object.entries(operations).filter(
   ([name]) => values.only.length === 0 || values.only.includes(name),
 );
 for (let round = 0; round < Number(values.rounds); round += 1) {
@@ -138,15 +114,15 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
   await shell(`rm ${join(work, 'w0')} ${join(work, 'w1')}`);
   rates.copy.push((await shell(`cp -r ${a} ${out} && sync ${out}/*`)).seconds);
   rmSync(out, { recursive: true });
-  for (const [name, job] of chosen) {
-    const words = [join(here, 'bin/layerloom.cjs'), 'merge', recipeOf(name, job), '-o', out, '--json', '-q'];
+  for (const [name] of chosen) {
+    const words = [join(here, 'bin/layerloom.cjs'), 'merge', jobOf(name).recipe, '-o', out, '--json', '-q'];
     const cost = await measure(process.execPath, words);
     const { bytesRead, bytesWritten } = JSON.parse(cost.stdout);
     /** @type {Found} */
-    const own = found.get(name) ?? { seconds: [], processor: [], read: bytesRead, written: bytesWritten };
-    own.seconds.push(cost.seconds);
-    own.processor.push(cost.processorSeconds);
-    found.set(name, own);
+    const costs = found.get(name) ?? { seconds: [], processor: [], read: bytesRead, written: bytesWritten };
+    costs.seconds.push(cost.seconds);
+    costs.processor.push(cost.processorSeconds);
+    found.set(name, costs);
     rmSync(out, { recursive: true });
   }
 }
@@ -161,15 +137,15 @@ console.log(
   '| method | operations | GB of models | GB read | GB written | floor, s | s | × floor | × cp | processor ns an element |',
 );
 console.log('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |');
-for (const [name, { models, operations }] of chosen) {
-  const own = found.get(name);
-  if (own === undefined) continue;
+for (const [name, count] of chosen) {
+  const costs = found.get(name);
+  if (costs === undefined) continue;
   // A swap reads one of two copies of each tensor.
-  const needed = operations === 0 ? size : bytesOf(models);
-  const floor = needed / readRate + own.written / writeRate;
-  const seconds = median(own.seconds);
-  const nanoseconds = (median(own.processor) * 1e9) / (own.written / 2);
+  const needed = count === 0 ? size : bytesOf(jobOf(name).models);
+  const floor = needed / readRate + costs.written / writeRate;
+  const seconds = median(costs.seconds);
+  const nanoseconds = (median(costs.processor) * 1e9) / (costs.written / 2);
   console.log(
-    `| ${name} | ${operations} | ${gb(needed)} | ${gb(own.read)} | ${gb(own.written)} | ${digits(floor)} | ${digits(seconds)} | ${digits(seconds / floor)} | ${digits(seconds / copy)} | ${digits(nanoseconds)} |`,
+    `| ${name} | ${count} | ${gb(needed)} | ${gb(costs.read)} | ${gb(costs.written)} | ${digits(floor)} | ${digits(seconds)} | ${digits(seconds / floor)} | ${digits(seconds / copy)} | ${digits(nanoseconds)} |`,
   );
 }

@@ -22,6 +22,7 @@ import { parseArgs } from 'node:util';
 import { drawPairs } from './lib/chart.mjs';
 import { makeCheckpoints } from './lib/checkpoints.mjs';
 import { measure, median, prime } from './lib/measure.mjs';
+import { methodJobs, writeRecipe } from './lib/method-jobs.mjs';
 import { here } from './lib/tree-of.mjs';
 
 const { values } = parseArgs({
@@ -52,50 +53,6 @@ const modelsOf = (experts) =>
     Number(values.vocabulary),
   );
 
-/** Lines of a recipe. `experts` is how many it takes; `base` if it has one. @typedef {{ experts: number, base: boolean, parameters?: string, each?: string }} Job */
-/** @type {Record<string, Job>} */
-const jobs = {
-  passthrough: { experts: 1, base: false },
-  linear: { experts: 2, base: false, each: 'weight: 0.5' },
-  slerp: { experts: 1, base: true, parameters: 't: 0.4' },
-  nuslerp: { experts: 2, base: false, each: 'weight: 0.5' },
-  multislerp: { experts: 2, base: true, each: 'weight: 0.5' },
-  karcher: { experts: 2, base: false },
-  nearswap: { experts: 1, base: true, parameters: 't: 0.001' },
-  task_arithmetic: { experts: 2, base: true, each: 'weight: 0.5' },
-  ties: { experts: 2, base: true, each: 'weight: 0.5, density: 0.45' },
-  breadcrumbs: { experts: 2, base: true, each: 'weight: 0.5, density: 0.45, gamma: 0.01' },
-  breadcrumbs_ties: { experts: 2, base: true, each: 'weight: 0.5, density: 0.45, gamma: 0.01' },
-  dare_linear: { experts: 2, base: true, each: 'weight: 0.5, density: 0.5' },
-  dare_ties: { experts: 2, base: true, each: 'weight: 0.5, density: 0.5' },
-  della_linear: { experts: 2, base: true, each: 'weight: 0.5, density: 0.45, epsilon: 0.2' },
-  della: { experts: 2, base: true, each: 'weight: 0.5, density: 0.45, epsilon: 0.2' },
-  model_stock: { experts: 2, base: true },
-  sce: { experts: 2, base: true, parameters: 'select_topk: 0.5' },
-  ram: { experts: 2, base: true, parameters: 'epsilon: 0.001' },
-  ramplus_tl: { experts: 2, base: true, parameters: 'epsilon: 0.001' },
-  arcee_fusion: { experts: 1, base: true },
-};
-
-/** @param {string} name @param {Job} job @param {string[]} models the base first */
-const recipeOf = (name, { base, parameters, each }, [first = '', ...experts]) => {
-  const path = join(work, `${name}.yaml`);
-  const lines = experts.flatMap((model) => [
-    `  - model: ${model}`,
-    ...(each === undefined ? [] : [`    parameters: { ${each} }`]),
-  ]);
-  const of = [
-    `merge_method: ${name}`,
-    'dtype: bfloat16',
-    ...(base ? [`base_model: ${first}`] : []),
-    'models:',
-    ...lines,
-    ...(parameters === undefined ? [] : [`parameters: { ${parameters} }`]),
-  ];
-  writeFileSync(path, `${of.join('\n')}\n`);
-  return path;
-};
-
 const tools = {
   layerloom: (/** @type {string} */ file) =>
     measure(process.execPath, [join(here, 'bin/layerloom.cjs'), 'merge', file, '-o', out, '-q']),
@@ -124,9 +81,9 @@ const byMethod = async () => {
   /** @type {number[]} */
   const copies = [];
   for (let round = 0; round < Number(values.rounds); round += 1)
-    for (const [name, job] of Object.entries(jobs)) {
+    for (const [name, job] of Object.entries(methodJobs)) {
       if (values.only.length > 0 && !values.only.includes(name)) continue;
-      const file = recipeOf(name, job, models.slice(0, job.experts + 1));
+      const file = writeRecipe(work, name, job, models.slice(0, job.experts + 1));
       const both = found.get(name) ?? { layerloom: [], mergekit: [] };
       found.set(name, both);
       prime(work, 1.5 * size);
@@ -198,7 +155,12 @@ const byExperts = async () => {
   ];
   for (const count of counts) {
     const taken = models.slice(0, count + 1);
-    const file = recipeOf('task_arithmetic', { experts: count, base: true, each: 'weight: 0.5' }, taken);
+    const file = writeRecipe(
+      work,
+      'task_arithmetic',
+      { experts: count, base: true, each: 'weight: 0.5' },
+      taken,
+    );
     /** @type {(string | number)[]} */
     const row = [count, (bytesOf(taken) / 1e9).toFixed(2)];
     for (const tool of names) {
