@@ -94,7 +94,7 @@ export const drawSteps = (title, subtitle, series) => {
 /** Seconds of one job by two tools. @typedef {{ label: string, own: number, other: number }} Pair */
 
 /**
- * Draws two horizontal bars for each job on a logarithmic scale, and a line at the time of a copy.
+ * Draws two dots for each job on a logarithmic scale, with a line between them, and a line at the time of a copy.
  *
  * @param {string} title
  * @param {string} subtitle
@@ -103,30 +103,36 @@ export const drawSteps = (title, subtitle, series) => {
  * @param {number} copy seconds
  */
 export const drawPairs = (title, subtitle, pairs, names, copy) => {
-  const [left, right, row, top, width] = [150, 150, 34, 96, 860];
-  const least = Math.min(copy, ...pairs.map(({ own, other }) => Math.min(own, other))) / 2;
+  const [left, right, row, top, width] = [150, 130, 24, 112, 860];
+  const least = Math.min(copy, ...pairs.map(({ own, other }) => Math.min(own, other))) / 1.3;
   const most = Math.max(...pairs.map(({ own, other }) => Math.max(own, other)));
   const x = (/** @type {number} */ seconds) =>
-    left + (Math.log(seconds / least) / Math.log(most / least)) * (width - left - right);
-  const height = top + pairs.length * row + 34;
-  const bar = (/** @type {number} */ y, /** @type {number} */ seconds, /** @type {string} */ fill) => `
-  <rect x="${left}" y="${y}" width="${(x(seconds) - left).toFixed(1)}" height="12" fill="${fill}"/>`;
+    Number((left + (Math.log(seconds / least) / Math.log(most / least)) * (width - left - right)).toFixed(1));
+  const end = top + pairs.length * row;
+  const height = end + 40;
   const said = (/** @type {number} */ seconds) => `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  const [ours, theirs] = ['#1b6ca8', '#b8c4ce'];
+  const [ours, theirs] = ['#1b6ca8', '#8a98a5'];
+  const ticks = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500].filter((at) => at > least && at < most);
+  const axis = ticks.map(
+    (at) => `
+  <path d="M${x(at)} ${top - 8}V${end}" stroke="#e3e7ea"/><text x="${x(at)}" y="${end + 16}" text-anchor="middle" fill="#555">${at} s</text>`,
+  );
   const rows = pairs.map(({ label, own, other }, index) => {
-    const y = top + index * row;
+    const y = top + index * row + 8;
     return `
-  <text x="${left - 10}" y="${y + 17}" text-anchor="end">${escapeText(label)}</text>${bar(y, own, ours)}${bar(y + 13, other, theirs)}
-  <text x="${(x(Math.max(own, other)) + 8).toFixed(1)}" y="${y + 17}"><tspan font-weight="600">${said(own)}</tspan> <tspan fill="#555">${said(other)}, ${(other / own).toFixed(0)} ×</tspan></text>`;
+  <text x="${left - 10}" y="${y + 4}" text-anchor="end">${escapeText(label)}</text>
+  <path d="M${x(own)} ${y}H${x(other)}" stroke="#b8c4ce" stroke-width="2"/>
+  <circle cx="${x(own)}" cy="${y}" r="6" fill="${ours}"/><circle cx="${x(other)}" cy="${y}" r="5" fill="#fff" stroke="${theirs}" stroke-width="2"/>
+  <text x="${x(Math.max(own, other)) + 12}" y="${y + 4}"><tspan font-weight="600">${(other / own).toFixed(0)} ×</tspan> <tspan fill="#555">${said(own)}, ${said(other)}</tspan></text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="13" fill="#222" role="img" aria-label="${escapeText(title)}">
   <rect width="100%" height="100%" fill="#fff"/>
   <text x="20" y="28" font-size="17" font-weight="600">${escapeText(title)}</text>
   <text x="20" y="50" fill="#555">${escapeText(subtitle)}</text>
-  <rect x="20" y="64" width="12" height="12" fill="${ours}"/><text x="38" y="75">${escapeText(names[0])}</text>
-  <rect x="120" y="64" width="12" height="12" fill="${theirs}"/><text x="138" y="75">${escapeText(names[1])}</text>${rows.join('')}
-  <path d="M${x(copy).toFixed(1)} ${top - 8} V${height - 26}" stroke="#222" stroke-dasharray="3 3"/>
-  <text x="${x(copy).toFixed(1)}" y="${height - 10}" text-anchor="middle" fill="#555">cp -r</text>
+  <circle cx="26" cy="72" r="6" fill="${ours}"/><text x="38" y="76">${escapeText(names[0])}</text>
+  <circle cx="126" cy="72" r="5" fill="#fff" stroke="${theirs}" stroke-width="2"/><text x="138" y="76">${escapeText(names[1])}</text>${axis.join('')}
+  <path d="M${x(copy)} ${top - 8}V${end}" stroke="#222" stroke-dasharray="3 3"/>
+  <text x="${x(copy)}" y="${top - 14}" text-anchor="middle">cp -r</text>${rows.join('')}
 </svg>
 `;
 };
