@@ -181,8 +181,14 @@ export default defineConfig({
         test: {
           name: 'nightly',
           env: { ...env, LAYERLOOM_SWEEP: 'whole' },
-          // The last one tries more in this project than in `sweeps`.
-          include: [...nightly, 'test/sweeps/same-bits.test.ts'],
+          // The last four try more in this project than by day.
+          include: [
+            ...nightly,
+            'test/bundle/hostile.test.ts',
+            'test/faults/faults.test.ts',
+            'test/sweeps/same-bits.test.ts',
+            'test/verification/additions.test.ts',
+          ],
           testTimeout: 600_000,
         },
       },

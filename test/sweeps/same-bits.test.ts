@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { instructionSets } from '../../src/index.js';
 import { kindsOfAdapters } from '../fixtures/adapter-kinds.js';
 import { writeAdapter } from '../fixtures/adapters.js';
+import { isWhole } from '../fixtures/cases.js';
 import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hashOf } from '../fixtures/contents.js';
 import { gridOver, writeDistributed } from '../fixtures/distributed-files.js';
@@ -213,14 +214,13 @@ const ofEveryMethod = async (root: string, models: Parameters<typeof everyMethod
   const large = 8388608;
   // Every number of threads with every size on one instruction set, with which the others are compared: at
   // night. By day each number and each size once.
-  const whole = process.env['LAYERLOOM_SWEEP'] === 'whole';
-  const all = whole
+  const all = isWhole
     ? [1, 2, 3].flatMap((threads) => [4104, large].map((sliceBytes) => [threads, sliceBytes]))
     : [
         [1, large],
         [3, 4104],
       ];
-  const few = whole
+  const few = isWhole
     ? [
         [1, 4104],
         [2, large],

@@ -14,6 +14,7 @@ import { describe, expect, it } from 'vitest';
 import { describeOutput } from '../../src/cli/text/models/verification-text.js';
 import { mayStand } from '../../src/core/measure/verification/may-stand.js';
 import { extractLora, layerSwap, runExperiment, soup, verify } from '../../src/index.js';
+import { cases } from '../fixtures/cases.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 import { loadedNames } from '../fixtures/loader-files.js';
@@ -70,7 +71,8 @@ it('no name that loaders look for is on the list, nor one that looks like it', (
   expect(allowed).toEqual([]);
 });
 
-it('finds each of 1,000 additions, renamings and replacements at random, and names it', async () => {
+const count = cases(200, 1000);
+it(`finds each of ${count} additions, renamings and replacements at random, and names it`, async () => {
   const out = await written();
   const own = readdirSync(out).filter((name) => name !== 'README.md');
   const random = generator(55);
@@ -144,7 +146,7 @@ it('finds each of 1,000 additions, renamings and replacements at random, and nam
       return folder;
     },
   ];
-  for (let index = 0; index < 1000; index += 1) {
+  for (let index = 0; index < count; index += 1) {
     const copy = copyOf(out);
     const name = one(changes)(copy);
     const found = await verify(copy, { threads: 1 }).catch((error: { code?: string }) => error);
