@@ -57,9 +57,10 @@ export const assemble = async (
     const linked = new Map<string, Exclude<Link, 'copy'>>();
     const checksums = new Map<string, string>();
     const linkAll = async (): Promise<void> => {
+      for (const folder of new Set(shards.map(({ file }) => dirname(file))))
+        await makeDirectories(join(staging, folder));
       for (const shard of shards) {
         const to = join(staging, shard.file);
-        await makeDirectories(dirname(to));
         const made = await linkOne(shard, to, store, inputs, link);
         warnings.push(...made.warnings);
         if (made.link !== 'copy') linked.set(shard.file, made.link);
