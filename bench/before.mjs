@@ -1,11 +1,13 @@
 // @ts-check
 // The cost of commands in this tree and at another commit, in seconds, compared with cp.
 //
-//   npm run bench:before -- COMMIT [--layers 2] [--rounds 5] [--only NAME]... [--inputs DIR] [--dir DIR] [--tree DIR]
+//   npm run bench:before -- COMMIT [--layers 2] [--vocabulary 128256] [--rounds 5] [--only NAME]... [--inputs DIR]
+//     [--dir DIR] [--tree DIR]
 //
-// Makes models with the shapes of Llama 3.1 8B in --inputs, with at least 2 layers, and builds the commit in
-// --tree; keeps both. Jobs are grouped by inputs. Each round reads a group's inputs into the page cache,
-// copies one of them to --dir by `cp -r`, and runs each job in both trees, alternating the order.
+// `--only` takes names of jobs, and `methods` for a merge by each method. Makes models with the shapes of
+// Llama 3.1 8B in --inputs, with at least 2 layers, and builds the commit in --tree; keeps both. Jobs are
+// grouped by inputs. Each round reads a group's inputs into the page cache, copies one of them to --dir by
+// `cp -r`, and runs each job in both trees, alternating the order.
 //
 // Prints medians with range, processor seconds and peak private memory. Exits with 1 if the trees wrote
 // different bytes. On a busy machine use `bench:work`, which counts.
@@ -25,6 +27,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeCheckpoints, makeVocabularies } from './lib/checkpoints.mjs';
 import { measure, median, prime } from './lib/measure.mjs';
+import { methodJobs, writeRecipe } from './lib/method-jobs.mjs';
 import { makeSmallCheckpoints } from './lib/small-checkpoints.mjs';
 import { here, treeAt } from './lib/tree-of.mjs';
 
@@ -32,6 +35,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     layers: { type: 'string', default: '2' },
+    vocabulary: { type: 'string', default: '128256' },
     rounds: { type: 'string', default: '5' },
     only: { type: 'string', multiple: true, default: [] },
     inputs: { type: 'string', default: join(tmpdir(), 'layerloom-bench-before') },
@@ -90,7 +94,8 @@ const small = join(values.inputs, 'small');
 const groups = [
   {
     title: 'experts with few changes',
-    make: () => makeCheckpoints(values.inputs, layers, ['base', 'task', 'language']),
+    make: () =>
+      makeCheckpoints(values.inputs, layers, ['base', 'task', 'language'], Number(values.vocabulary)),
     jobs: (models) => {
       const [base = '', task = '', language = ''] = models;
       const experiment = file('experiment.yaml', [
@@ -110,15 +115,14 @@ const groups = [
     },
   },
   {
-    title: 'experts with changes of up to 8 units',
-    make: () => makeCheckpoints(values.inputs, layers, ['base', 'tuned-1', 'tuned-2']),
-    jobs: (models) => [
-      merge(models, 'ties', 'density: 0.45'),
-      merge(models, 'ties', 'density: 0.5'),
-      merge(models, 'breadcrumbs', 'density: 0.45', 'gamma: 0.01'),
-      merge(models, 'dare_ties', 'density: 0.5'),
-      merge(models, 'della', 'density: 0.45', 'epsilon: 0.2'),
-    ],
+    // Changes of up to 8 units.
+    title: 'methods',
+    make: () =>
+      makeCheckpoints(values.inputs, layers, ['base', 'tuned-1', 'tuned-2'], Number(values.vocabulary)),
+    jobs: (models) =>
+      Object.entries(methodJobs).map(([name, job]) =>
+        command(name, ['merge', writeRecipe(work, name, job, models.slice(0, job.experts + 1)), '-o', out]),
+      ),
   },
   {
     // A small vocabulary, so that ten models fit into the page cache.
@@ -204,12 +208,13 @@ const columns = ({ costs }, unit) => {
   return `${middle.toFixed(digits)} (${low}–${high}) | ${(middle / unit).toFixed(2)} | ${processor.toFixed(2)} | ${Math.round(most / 1e6)}`;
 };
 
-const isChosen = (/** @type {Job} */ { name }) => values.only.length === 0 || values.only.includes(name);
 for (const { title, make, jobs } of groups) {
+  const isChosen = (/** @type {Job} */ { name }) =>
+    values.only.length === 0 || values.only.includes(name) || values.only.includes(title);
+  if (!jobs([]).some(isChosen)) continue;
   mkdirSync(values.inputs, { recursive: true });
   const models = make();
   const chosen = jobs(models).filter(isChosen);
-  if (chosen.length === 0) continue;
   const files = models.flatMap((model) =>
     readdirSync(model)
       .filter((name) => name.endsWith('.safetensors'))
