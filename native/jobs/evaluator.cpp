@@ -119,7 +119,8 @@ ValueId Evaluator::storedCause(ValueId id) const {
     return isMade ? node.inputs[0] : id;
 }
 
-/// Follows moved bits to the input from which they come.
+/// Returns the value in which the NaN or infinity of element `i` first occurs, going back along inputs. If a
+/// node moves bits, follows the input that has these bits.
 ValueId Evaluator::causeOf(ValueId id, std::size_t i) const {
     while (id >= program_.sources.size()) {
         const std::size_t n = id - program_.sources.size();

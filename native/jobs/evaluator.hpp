@@ -105,7 +105,7 @@ class Evaluator {
     /// Tables that operations make at the first tile.
     struct Prepared {
         std::vector<std::uint64_t>
-            words;                   ///< DropRanked: for each rank, the random words below its probability
+            words;                   ///< DropRanked: by rank, random words below this keep their element
         std::vector<float> weights;  ///< RowLinear by columns: [input][column]
         std::vector<std::uint8_t>
             mask;  ///< Select by columns: for each byte of a row, ones if it is input 0's
