@@ -10,9 +10,7 @@ export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 type Setting = keyof typeof commonSettings.shape | keyof typeof outputSettings.shape;
 
-/**
- * Whether a complete recipe repeats each setting. It does not repeat `dtype`, because it gets the output's.
- */
+/** Whether a complete recipe repeats a setting. For `dtype`, it has the output's dtype instead. */
 const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
   dtype: 'left out',
   outDtype: 'left out',

@@ -78,7 +78,7 @@ export interface PlannedInput extends Origin {
   readonly role: string;
   readonly name: string;
   readonly path: string;
-  /** Parts of a base with an adapter; then `path` is both paths joined by a plus. */
+  /** The two parts of `BASE+ADAPTER`; `path` is both paths joined by a plus. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];
 }

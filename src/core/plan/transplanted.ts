@@ -16,7 +16,7 @@ export type NewRows =
   | { readonly kind: 'zero' }
   | { readonly kind: 'mean' }
   | { readonly kind: 'subword'; readonly means: readonly RowMean[] }
-  /** Sums of shared tokens' rows; `of` returns the donor's tensor for one of the model. */
+  /** Sums shared tokens' rows; `of` returns the donor's tensor for a tensor's name. */
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**

@@ -84,7 +84,7 @@ export interface CheckpointIndex extends Origin {
   readonly unread?: readonly string[];
   /** Set for a known quantisation scheme; then `tensors` are the model's before quantisation. */
   readonly quantisation?: Quantisation;
-  /** Set if files fuse experts; then `tensors` are each expert's, `stored` the files'. */
+  /** Set if files fuse experts; `tensors` then has single experts, `stored` fused ones. */
   readonly fusedExperts?: { readonly stored: ReadonlyMap<string, TensorReference> };
   /** The base and the adapter of `BASE+ADAPTER`. */
   readonly adapted?: AdaptedFrom;

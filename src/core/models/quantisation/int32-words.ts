@@ -12,7 +12,7 @@ import {
 /** How a scheme packs the codes of a matrix [in, out] into 32-bit words. */
 export interface Packing {
   readonly bits: 4 | 8;
-  /** Order of the weights' codes; `ofZeros`: of zero points. */
+  /** Order of codes; `ofZeros` is that of zero points. */
   readonly order: CodeOrder;
   readonly ofZeros: CodeOrder;
   /** True if zero points are stored minus 1. */

@@ -3,7 +3,7 @@ import { decimals } from '../../methods/operations/program/words.js';
 import { heights, zero } from './chart-characters.js';
 import type { ChartRow } from './layer-chart.js';
 
-/** Limits on columns. Above `most` layers, layers share columns. */
+/** Fewest and most columns; further layers share columns. */
 const bounds = { least: 18, most: 40 };
 
 const valuesWidth = 15;

@@ -20,8 +20,8 @@ export interface Composed {
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
   /**
-   * An object shared by merges whose tensors differ only in expressions. Within it, equal objects have equal
-   * expressions.
+   * The same object in merges whose tensors differ only in expressions; these share the objects of equal
+   * tensors.
    */
   readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];

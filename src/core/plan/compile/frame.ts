@@ -25,7 +25,7 @@ export interface Frame extends RecipeModels {
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
-/** Returns the keys of an output except its weights; these keys determine a frame. */
+/** Returns the settings that determine a frame: all that decide an output except its weights. */
 const framedOf = ({
   models,
   companions,

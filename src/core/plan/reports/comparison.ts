@@ -4,7 +4,7 @@ import type { Operand, PlannedInput } from '../plan.js';
 
 export interface PlannedComparison {
   readonly name: string;
-  /** Number of elements; of bytes if elements are smaller. */
+  /** Number of elements, or of bytes for smaller elements. */
   readonly elements: number;
   /** Shape in the units of `elements`. */
   readonly shape: Shape;

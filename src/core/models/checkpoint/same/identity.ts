@@ -153,7 +153,7 @@ export const contentOf = (
   }));
 
 /**
- * Returns the sampled identity that a file would have with another stamp. @throws LayerloomError
+ * Returns a file's sampled identity, computed with the time and inode of `stamp`. @throws LayerloomError
  * INPUT_CHANGED, READ_FAILED
  */
 export const identityUnder = (file: FileIdentity, stamp: FileStamp): Promise<string> =>

@@ -7,7 +7,7 @@ import type { Cached, PlanningSession } from './session.js';
 
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
   for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
-    // Comparing a single tensor is enough, because models differ in its byte range or formula.
+    // Compares only one tensor, because different models have other byte ranges or formulas for it.
     const [name = ''] = checkpoint.tensors.keys();
     const source = operandOf(name);
     const twin = models
