@@ -41,7 +41,7 @@ export interface SearchPlan {
   readonly budget: number;
   /** Steps; figures are upper bounds. */
   readonly steps: readonly ForecastStep[];
-  /** Upper bounds, within the budget, on problem-evaluations of all steps and of the final comparison. */
+  /** Most problem-evaluations that all steps and the final comparison can take, within the budget. */
   readonly evaluations: { readonly search: number; readonly heldOut: number };
   /** Bounds on the numbers of scored configurations and of their merges. */
   readonly tried: { readonly fewest: number; readonly most: number };

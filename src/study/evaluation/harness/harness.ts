@@ -243,7 +243,7 @@ const executed = async (
 
 interface Runner {
   run(output: number): Promise<HarnessEnd>;
-  /** Ends the run; a later run ends at once. */
+  /** Ends this run and all later ones. */
   stop(): Promise<void>;
 }
 

@@ -14,8 +14,8 @@ export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.Zo
 /** An entry's models and their form in recipes. */
 export interface Merged {
   /**
-   * Returns the subjects for a configuration, which decides windows of runs. Without one, returns as many
-   * subjects as any configuration has.
+   * Returns a configuration's subjects, because it decides the windows of runs. Without a configuration,
+   * returns as many subjects as any has.
    */
   readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
   readonly roles: readonly string[];

@@ -87,8 +87,8 @@ const divide = (
     return [{ tensor: { name, dtype, shape, begin: source.begin, end: source.end, file }, source }];
   });
   if (copied.length === 0) return { copied: [], computed: [whole], part: partOf([], identify, [whole]) };
-  // Divides computed tensors by layer in any layout, because other merges share layers, but not the copied
-  // tensors beside them.
+  // Divides computed tensors by layer in any layout, because other merges have the same computed layers
+  // beside other copies.
   const ofLayers = groupBy(
     whole.tensors.filter(({ expression, part }) => expression.kind !== 'copy' || part !== undefined),
     ({ layer }) => layer,

@@ -6,7 +6,7 @@ export interface HeatMapData {
   readonly title: string;
   readonly subtitle: string;
   readonly columns: readonly string[];
-  /** Cells by layer, then column; `other`: differs without a number; null or undefined: no such matrix. */
+  /** Cells by layer, then column: `other` for a difference without a number, null or undefined if absent. */
   readonly cells: readonly (readonly (number | 'other' | null | undefined)[])[];
   readonly most: number;
   readonly unit?: string | undefined;

@@ -236,8 +236,8 @@ export const analysisTables = ({
 ];
 
 /**
- * Returns numbers that are in the page's pictures and not in its tables. Analyses appear at their files'
- * thresholds and at the page's first one.
+ * Returns numbers that are in the page's pictures and not in its tables. Rows of analyses are counted at
+ * their files' thresholds and at the page's first.
  */
 export const pictureTables = (data: ReportData): ScoreTable[] =>
   [

@@ -33,7 +33,7 @@ export const shownCell = (cell: Cell | null, { hasComputed }: { readonly hasComp
   return {
     value: visibleLine(cellText(cell)),
     stderr: stderr === undefined ? undefined : fixed(stderr, digits),
-    // Texts show one of the two; data formats show both.
+    // Texts show the error or the interval; data formats show both.
     interval:
       interval === undefined || stderr !== undefined
         ? undefined

@@ -5,7 +5,7 @@ import { isOnePair, type Sampling, samplingOf } from './sampled.js';
 /** A side of a comparison: a mean over models in one task. */
 export interface Row {
   readonly results: readonly EvaluationResult[];
-  /** Populations that the models are sampled from. Undefined if the models stand only for themselves. */
+  /** Populations that the models are sampled from; undefined if the models are no sample. */
   readonly sampling?: readonly Sampling[] | undefined;
   readonly isOnePair?: boolean;
   /**
@@ -30,5 +30,5 @@ export const rowOf = (
   };
 };
 
-/** Returns a row whose models stand only for themselves. */
+/** Returns a row whose models are no sample. */
 export const onlyThese = ({ sampling: _, ...row }: Row): Row => row;

@@ -69,9 +69,7 @@ interface Ablation {
   readonly caption: string;
   readonly settings: readonly Setting[];
   readonly compared: string;
-  /**
-   * A setting's references; the first merged one is used; empty if the row is itself a reference.
-   */
+  /** Returns settings to compare with; the first merged one is used. Empty if the row is a reference. */
   readonly referencesOf: (setting: Setting) => readonly Reference[];
 }
 

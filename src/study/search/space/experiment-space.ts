@@ -33,9 +33,9 @@ export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
   `${task ?? ''}+${languageExpert ?? ''}`;
 
 /**
- * Returns an experiment's search space. A configuration in two entries has its name in the larger one.
+ * Returns an experiment's search space. A configuration in two entries is named after the larger.
  *
- * @param standard the default's name; otherwise the entry `default`, else the first configuration
+ * @param standard the default's name; default: the entry `default`, else the first configuration
  * @throws SEARCH_INVALID for an unknown default, or without merges
  */
 export const experimentSpace = (

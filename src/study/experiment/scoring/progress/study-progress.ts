@@ -28,7 +28,7 @@ export const batchProgress = async (
 };
 
 /**
- * `unfinished`: an evaluation was killed, or models remain.
+ * `unfinished`: an evaluation was killed, or scores are missing.
  *
  * @param there numbers of existing and requested scores
  */

@@ -17,7 +17,7 @@ export const HeatTable = ({
   name: string;
   caption: string;
   columns: readonly { readonly label: string; readonly title: string }[];
-  /** Cells by layer, then column; `other`: differs without a number; null: no such matrix. */
+  /** Cells by layer, then column: `other` for a difference without a number, null without a matrix. */
   cells: readonly (readonly (number | 'other' | null)[])[];
   most: number;
   id?: string | undefined;

@@ -247,9 +247,7 @@ export interface PageComparison {
   readonly b: { readonly name: string; readonly path: string };
   readonly verdict: string;
   readonly columns: readonly string[];
-  /**
-   * Relative differences by layer, then column; `other`: differs without such a number; null: no such tensor.
-   */
+  /** Relative differences by layer, then column: `other` without such a number, null without a tensor. */
   readonly cells: readonly (readonly (number | 'other' | null)[])[];
   readonly most: number;
   readonly tensors: PageTable;
