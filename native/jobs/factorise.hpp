@@ -11,7 +11,7 @@ namespace layerloom {
 struct Factorisation {
     Program program;
     ValueId value;
-    std::uint64_t rank;  ///< limit, from 1 to the smaller extent
+    std::uint64_t rank;  ///< the largest allowed, from 1 to the smaller extent
     /// Uses the smallest rank that keeps this share of ‖Δ‖²_F; with 1, `rank`.
     double share;
     std::uint64_t key;  ///< selects the random numbers of the sketch

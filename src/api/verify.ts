@@ -271,8 +271,8 @@ const recordWarnings = (record: WrittenRecord | undefined): string[] => [
 ];
 
 /**
- * Plans a record's merge again. Changed inputs are only a warning, because verification finds their effect.
- * So is an edited record that is no longer a recipe, because it already counts as damage.
+ * Plans a record's merge again. Only warns of changed inputs, because verification finds their effect; also
+ * of an edited record that is no longer a recipe, because it already counts as damage.
  */
 const planAgain = async (
   recipe: string,

@@ -76,7 +76,7 @@ class OverlapSums : public Accumulator {
             dtype = sum.dtype;
         }
 
-        /// Returns the sum from an element of the tile on.
+        /// Returns the terms of the sum, starting at an element of the tile.
         Terms from(std::size_t element) {
             moved = sources;
             for (const std::byte*& source : moved) source += element * sizeOf(dtype);

@@ -142,7 +142,7 @@ const traits: Readonly<Record<string, Traits>> = {
   ...{ qwen3: { parts: headNorms, headDim: 128, ...byKey }, qwen3_moe: { parts: headNorms, ...byKey } },
 };
 
-/** Undefined for other families: latent attention has other sizes. */
+/** Returns undefined for unlisted families, because latent attention has other sizes. */
 const rowsOfHeads = (text: Config, count: number, type: string): number | undefined => {
   const { head_dim: given, hidden_size: hidden, num_attention_heads: heads } = text;
   const known = ownValue(traits, type);

@@ -67,7 +67,7 @@ export const factor = {
       return 'it is no factor of its matrix';
     return rank >= 1 && rank <= Math.min(rows, columns) ? undefined : `its rank is ${rank}`;
   },
-  // Without weights, which only serve descriptions.
+  // Leaves out weights, which only serve descriptions.
   key: ({ of, side, shape, terms }) =>
     `${side} of ${of} ${shape.join('×')} ${terms.map(({ source, coefficient }) => `${coefficient} ${source}`).join(' ')}`,
   describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),
