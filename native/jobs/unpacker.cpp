@@ -141,7 +141,7 @@ void Unpacker::fill(std::uint64_t first, std::size_t count, float* out) {
         fillRow(bytes_ + what_.storedRow(row) * rowBytes, column, n, out + at);
         at += n;
     }
-    // Skipped for 0, which would turn −0 into 0.
+    // Does not add 0, because that would turn −0 into 0.
     if (what_.plus != 0)
         for (std::size_t i = 0; i < count; ++i) out[i] += what_.plus;
 }

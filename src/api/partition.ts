@@ -11,7 +11,7 @@ import { bringModels } from '../core/models/sources/bring-models.js';
 
 /** How to divide a model's parameters: by location, or by an analysis. */
 export interface PartitionParameters extends PartitionByLocation {
-  /** A directory of `analyze`: each parameter goes to the expert that changed it more. Instead of counts. */
+  /** A directory of `analyze`, instead of counts: each parameter goes to the expert that changed it more. */
   from?: string | undefined;
   /** The analysis's language expert: its name there, or the model. Required with `from`. */
   language?: string | undefined;

@@ -63,7 +63,7 @@ export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
 export const isScales = ({ expression }: PlannedTensor): boolean =>
   expression.kind === 'quantise' && expression.part === 'scales';
 
-/** Returns a tensor's name and shape; for part of a matrix, the matrix's. */
+/** Returns a tensor's name and shape, or its matrix's if it is part of one. */
 export const computedOf = ({
   name,
   shape,

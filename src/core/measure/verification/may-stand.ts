@@ -36,7 +36,7 @@ export const mayStand = (path: string): boolean => {
   return deeper.length === 0 && pictureFolders.has(folder) && picture.test(name);
 };
 
-/** Returns whether a folder is a program's cache, is to be searched, or is not allowed. */
+/** Tells a program's cache from folders to be searched (`open`) and those not allowed. */
 export const kindOfFolder = (path: string): 'cache' | 'open' | 'foreign' => {
   if (cacheFolders.has(path)) return 'cache';
   return path === '.cache' || pictureFolders.has(path) ? 'open' : 'foreign';

@@ -44,7 +44,7 @@ export interface ModelState {
   readonly frozen: readonly NamedShape[];
   readonly fragments: ReadonlyMap<string, Flat>;
   readonly buffers: ReadonlyMap<string, { readonly file: string; readonly tensor: TensorInFile }>;
-  /** Other names of parameters, and the names with values. */
+  /** Aliases of parameters, each with the name that has values. */
   readonly shared: readonly (readonly [alias: string, name: string])[];
 }
 
