@@ -14,7 +14,7 @@ interface Finding {
   readonly compared: Judged;
 }
 
-/** Kinds of models; of equal ones, the first is the best. */
+/** Kinds of models; among equally good ones, the first counts as best. */
 const kinds: Readonly<Record<string, string>> = {
   task: 'the task experts',
   language: 'the language experts',

@@ -217,7 +217,7 @@ const whyUndecided = (
   });
 };
 
-/** Returns the merge whose experts are soups; of several, the one with the default configuration. */
+/** Returns the merge whose experts are soups; if there are several, the default configuration's. */
 const oneOf = (models: readonly ScoredModel[]): readonly ScoredModel[] => {
   const byVariant = [...groupBy(models, ({ variant, name }) => variant ?? name)];
   const distinct = distinctConfigurations(

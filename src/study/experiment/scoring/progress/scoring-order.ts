@@ -75,7 +75,7 @@ export class ScoringOrder {
     return urgent;
   }
 
-  /** Gives the lane the model with the fewest bytes to load; of equal ones, the first. */
+  /** Gives the lane the first of the models with the fewest bytes to load. */
   take(lane: number, models: readonly ModelToScore[]): Taken | undefined {
     const model = this.#loading.nextOf(lane, models);
     if (model === undefined) return undefined;
