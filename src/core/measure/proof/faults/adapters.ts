@@ -2,7 +2,17 @@ import { beyondRounding, combined, dot, fits, isCopy, minus } from '../agreement
 import type { Evidence, Finding, Sampled } from '../evidence.js';
 import { rounded } from '../precision.js';
 import type { Source } from '../sources.js';
-import { counted, type FaultKind, figure, isConstant, layersIn, listed, median } from './kind.js';
+import {
+  counted,
+  type FaultKind,
+  fault,
+  figure,
+  finding,
+  isConstant,
+  layersIn,
+  listed,
+  median,
+} from './kind.js';
 import { rankOfRows } from './rank.js';
 
 // Faults of a base with an adapter, whose change is known: expected − base.
@@ -76,70 +86,57 @@ const notApplied = async (evidence: Evidence, names: readonly string[]) => {
   return without.length === 0 ? undefined : { without, ofAdapter, pair };
 };
 
-export const adapterNotApplied: FaultKind = {
-  kind: 'adapter_not_applied',
-  find: async (evidence, names) => {
-    const found = await notApplied(evidence, names);
-    if (found === undefined || found.without.length < found.ofAdapter.length) return undefined;
-    return {
-      tensors: found.without.map(({ name }) => name),
-      figures: { tensors: found.without.length, factor: 0 },
-      sentence: `the adapter was not applied: all ${counted(found.without.length, 'tensor')} that it changes are those of ${found.pair.base.name}`,
-    };
-  },
-};
+export const adapterNotApplied = fault('adapter_not_applied', async (evidence, names) => {
+  const found = await notApplied(evidence, names);
+  if (found === undefined || found.without.length < found.ofAdapter.length) return undefined;
+  return {
+    tensors: found.without.map(({ name }) => name),
+    figures: { tensors: found.without.length, factor: 0 },
+    sentence: `the adapter was not applied: all ${counted(found.without.length, 'tensor')} that it changes are those of ${found.pair.base.name}`,
+  };
+});
 
-export const savedModulesIgnored: FaultKind = {
-  kind: 'modules_to_save_ignored',
-  find: async (evidence, names) => {
-    const found = await notApplied(evidence, names);
-    const whole =
-      found?.without.filter(({ name }) => found.pair.adapted.isChanged(name) === 'replaced') ?? [];
-    if (found === undefined || whole.length === 0 || whole.length < found.without.length) return undefined;
-    return {
-      tensors: whole.map(({ name }) => name),
-      figures: { tensors: whole.length },
-      sentence: `modules that the adapter saves whole (modules_to_save) were not taken over: ${listed(whole.map(({ name }) => name))}`,
-    };
-  },
-};
+export const savedModulesIgnored = fault('modules_to_save_ignored', async (evidence, names) => {
+  const found = await notApplied(evidence, names);
+  const whole = found?.without.filter(({ name }) => found.pair.adapted.isChanged(name) === 'replaced') ?? [];
+  if (found === undefined || whole.length === 0 || whole.length < found.without.length) return undefined;
+  return finding(
+    whole.map(({ name }) => name),
+    `modules that the adapter saves whole (modules_to_save) were not taken over: ${listed(whole.map(({ name }) => name))}`,
+  );
+});
 
-export const adapterPartlyApplied: FaultKind = {
-  kind: 'adapter_partly_applied',
-  find: async (evidence, names) => {
-    const found = await notApplied(evidence, names);
-    if (found === undefined) return undefined;
-    const { without, ofAdapter } = found;
-    const layers = without.map(({ layer }) => layer);
-    const modules = [...new Set(without.map(({ module }) => module))];
-    return {
-      tensors: without.map(({ name }) => name),
-      figures: {
-        applied: ofAdapter.length - without.length,
-        of: ofAdapter.length,
-        layers: [...new Set(layers)].join(', '),
-        modules: modules.join(', '),
-      },
-      sentence: `the adapter was applied to ${ofAdapter.length - without.length} of ${ofAdapter.length} tensors only: it is not in ${layersIn(layers)}, ${listed(modules)}`,
-    };
-  },
-};
+export const adapterPartlyApplied = fault('adapter_partly_applied', async (evidence, names) => {
+  const found = await notApplied(evidence, names);
+  if (found === undefined) return undefined;
+  const { without, ofAdapter } = found;
+  const layers = without.map(({ layer }) => layer);
+  const modules = [...new Set(without.map(({ module }) => module))];
+  return {
+    tensors: without.map(({ name }) => name),
+    figures: {
+      applied: ofAdapter.length - without.length,
+      of: ofAdapter.length,
+      layers: [...new Set(layers)].join(', '),
+      modules: modules.join(', '),
+    },
+    sentence: `the adapter was applied to ${ofAdapter.length - without.length} of ${ofAdapter.length} tensors only: it is not in ${layersIn(layers)}, ${listed(modules)}`,
+  };
+});
 
 const byFactor = (
   kind: string,
   isThis: (changed: Changed, evidence: Evidence) => boolean,
   sentence: (factor: number, changed: Changed) => string,
-): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const all = (await changedIn(evidence, names)).filter(({ isExplained }) => isExplained);
     const found = all.filter((changed) => isThis(changed, evidence));
     const [first] = found;
     if (first === undefined || found.length < all.length * 0.9) return undefined;
     const factor = median(found.map((changed) => changed.factor));
     return findingOf(found, factor, sentence(figure(factor), first));
-  },
-});
+  });
 
 const findingOf = (found: readonly Changed[], factor: number, sentence: string): Finding => {
   const scale = median(found.flatMap((changed) => changed.scale ?? []));
@@ -205,54 +202,45 @@ export const adapterSubtracted = byFactor(
 const isOtherFactor = ({ isExplained, factor }: Changed): boolean =>
   isExplained && !isNear(factor, 0) && Math.abs(factor - 1) > 0.02;
 
-export const wrongScale: FaultKind = {
-  kind: 'wrong_scale',
-  find: async (evidence, names) => {
-    const found = (await changedIn(evidence, names)).filter(isOtherFactor);
-    const factors = found.map(({ factor }) => factor);
-    if (found.length === 0 || !isConstant(factors)) return undefined;
-    const [factor, scale] = [median(factors), found[0]?.scale];
-    return findingOf(
-      found,
-      factor,
-      `the adapter was applied with ${figure(factor)} times its scale${scale === undefined ? '' : ` (${figure(scale * factor)} instead of ${figure(scale)})`}`,
-    );
-  },
-};
+export const wrongScale = fault('wrong_scale', async (evidence, names) => {
+  const found = (await changedIn(evidence, names)).filter(isOtherFactor);
+  const factors = found.map(({ factor }) => factor);
+  if (found.length === 0 || !isConstant(factors)) return undefined;
+  const [factor, scale] = [median(factors), found[0]?.scale];
+  return findingOf(
+    found,
+    factor,
+    `the adapter was applied with ${figure(factor)} times its scale${scale === undefined ? '' : ` (${figure(scale * factor)} instead of ${figure(scale)})`}`,
+  );
+});
 
-export const scalesDiffer: FaultKind = {
-  kind: 'scale_by_tensor',
-  find: async (evidence, names) => {
-    const found = (await changedIn(evidence, names)).filter(isOtherFactor);
-    if (found.length === 0) return undefined;
-    const factors = found.map(({ factor }) => factor).toSorted((a, b) => a - b);
-    const [least = 0, most = 0] = [factors[0], factors.at(-1)];
-    return findingOf(
-      found,
-      median(factors),
-      `the adapter was applied with scales that differ by tensor, ${figure(least)} to ${figure(most)} times its own (rank_pattern or alpha_pattern)`,
-    );
-  },
-};
+export const scalesDiffer = fault('scale_by_tensor', async (evidence, names) => {
+  const found = (await changedIn(evidence, names)).filter(isOtherFactor);
+  if (found.length === 0) return undefined;
+  const factors = found.map(({ factor }) => factor).toSorted((a, b) => a - b);
+  const [least = 0, most = 0] = [factors[0], factors.at(-1)];
+  return findingOf(
+    found,
+    median(factors),
+    `the adapter was applied with scales that differ by tensor, ${figure(least)} to ${figure(most)} times its own (rank_pattern or alpha_pattern)`,
+  );
+});
 
-export const adapterTransposed: FaultKind = {
-  kind: 'adapter_transposed',
-  find: async (evidence, names) => {
-    const found = (await changedIn(evidence, names)).filter(({ sample, change, found: own, isExplained }) => {
-      const [rows = 0, columns = 0] = sample.shape;
-      if (isExplained || rows !== columns || sample.found.length !== rows * columns) return false;
-      const turned = change.map((_, at) => change[(at % columns) * columns + Math.floor(at / columns)] ?? 0);
-      const length = dot(turned, turned);
-      return length > 0 && isNear(dot(own, turned) / length, 1) && cosine(own, turned) > 0.95;
-    });
-    if (found.length === 0) return undefined;
-    return findingOf(
-      found,
-      1,
-      `the product B · A was added transposed (fan_in_fan_out): ${listed(found.map(({ sample }) => sample.name))}`,
-    );
-  },
-};
+export const adapterTransposed = fault('adapter_transposed', async (evidence, names) => {
+  const found = (await changedIn(evidence, names)).filter(({ sample, change, found: own, isExplained }) => {
+    const [rows = 0, columns = 0] = sample.shape;
+    if (isExplained || rows !== columns || sample.found.length !== rows * columns) return false;
+    const turned = change.map((_, at) => change[(at % columns) * columns + Math.floor(at / columns)] ?? 0);
+    const length = dot(turned, turned);
+    return length > 0 && isNear(dot(own, turned) / length, 1) && cosine(own, turned) > 0.95;
+  });
+  if (found.length === 0) return undefined;
+  return findingOf(
+    found,
+    1,
+    `the product B · A was added transposed (fan_in_fan_out): ${listed(found.map(({ sample }) => sample.name))}`,
+  );
+});
 
 const cosine = (a: Float32Array, b: Float32Array): number =>
   dot(a, b) / Math.max(Math.sqrt(dot(a, a) * dot(b, b)), Number.MIN_VALUE);
@@ -261,9 +249,8 @@ const otherAdapter = (
   kind: string,
   isThis: (rank: number, wanted: number) => boolean,
   sentence: (rank: number, wanted: number, count: number) => string,
-): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const unknown = (await changedIn(evidence, names)).filter(({ isExplained }) => !isExplained);
     const found: { changed: Changed; rank: number }[] = [];
     for (const changed of unknown) {
@@ -285,8 +272,7 @@ const otherAdapter = (
       },
       sentence: sentence(rank, first.changed.rank ?? 0, found.length),
     };
-  },
-});
+  });
 
 export const adapterOfOtherRank = otherAdapter(
   'adapter_of_other_rank',
@@ -303,52 +289,44 @@ export const otherAdapterApplied = otherAdapter(
 );
 
 /** A fault: tensors that the adapter does not change also differ from the base. */
-export const anotherBaseOfAdapter: FaultKind = {
-  kind: 'another_base',
-  find: async (evidence, names) => {
-    const pair = adapterOf(evidence);
-    if (pair === undefined) return undefined;
-    const samples = (await evidence.sampled(names)).filter(
-      ({ found, wanted, grain, name }) =>
-        pair.adapted.isChanged(name) === undefined && beyondRounding(found, wanted, grain) > 0,
-    );
-    if (samples.length === 0) return undefined;
-    const changed = (await changedIn(evidence, names)).filter(({ isExplained }) => !isExplained);
-    const along = changed.filter(({ factor }) => Math.abs(factor) > 0.5).length;
-    const wrong = new Set(names);
-    const untouched = [...evidence.expected.keys()].filter(
-      (name) => pair.adapted.isChanged(name) === undefined,
-    );
-    if (untouched.filter((name) => wrong.has(name)).length < untouched.length / 2) return undefined;
-    return {
-      tensors: [...samples, ...changed.map(({ sample }) => sample)].map(({ name }) => name),
-      figures: { untouched: samples.length, adapted: changed.length, withChange: along },
-      sentence: `${counted(samples.length, 'tensor')} that the adapter does not change differ from ${pair.base.name}: the output is of another base, or was trained further`,
-    };
-  },
-};
+export const anotherBaseOfAdapter = fault('another_base', async (evidence, names) => {
+  const pair = adapterOf(evidence);
+  if (pair === undefined) return undefined;
+  const samples = (await evidence.sampled(names)).filter(
+    ({ found, wanted, grain, name }) =>
+      pair.adapted.isChanged(name) === undefined && beyondRounding(found, wanted, grain) > 0,
+  );
+  if (samples.length === 0) return undefined;
+  const changed = (await changedIn(evidence, names)).filter(({ isExplained }) => !isExplained);
+  const along = changed.filter(({ factor }) => Math.abs(factor) > 0.5).length;
+  const wrong = new Set(names);
+  const untouched = [...evidence.expected.keys()].filter(
+    (name) => pair.adapted.isChanged(name) === undefined,
+  );
+  if (untouched.filter((name) => wrong.has(name)).length < untouched.length / 2) return undefined;
+  return {
+    tensors: [...samples, ...changed.map(({ sample }) => sample)].map(({ name }) => name),
+    figures: { untouched: samples.length, adapted: changed.length, withChange: along },
+    sentence: `${counted(samples.length, 'tensor')} that the adapter does not change differ from ${pair.base.name}: the output is of another base, or was trained further`,
+  };
+});
 
-export const doraIgnored: FaultKind = {
-  kind: 'dora_magnitude_ignored',
-  find: async (evidence, names) => {
-    const pair = adapterOf(evidence);
-    if (pair === undefined) return undefined;
-    const found: string[] = [];
-    for (const sample of await evidence.sampled(names)) {
-      const plain = pair.adapted.withoutMagnitudes(sample.name);
-      if (plain === undefined) continue;
-      const values = await evidence.read(plain, sample.shape, sample.slices);
-      if (
-        isCopy(sample.found, values, sample.dtype) ||
-        fits(sample.found, values, sample.grain, [...sample.sources.values()])
-      )
-        found.push(sample.name);
-    }
-    if (found.length === 0) return undefined;
-    return {
-      tensors: found,
-      figures: { tensors: found.length },
-      sentence: `the adapter’s magnitudes (DoRA) were ignored in ${counted(found.length, 'tensor')}: only the product B · A was added`,
-    };
-  },
-};
+export const doraIgnored = fault('dora_magnitude_ignored', async (evidence, names) => {
+  const pair = adapterOf(evidence);
+  if (pair === undefined) return undefined;
+  const found: string[] = [];
+  for (const sample of await evidence.sampled(names)) {
+    const plain = pair.adapted.withoutMagnitudes(sample.name);
+    if (plain === undefined) continue;
+    const values = await evidence.read(plain, sample.shape, sample.slices);
+    if (
+      isCopy(sample.found, values, sample.dtype) ||
+      fits(sample.found, values, sample.grain, [...sample.sources.values()])
+    )
+      found.push(sample.name);
+  }
+  return finding(
+    found,
+    `the adapter’s magnitudes (DoRA) were ignored in ${counted(found.length, 'tensor')}: only the product B · A was added`,
+  );
+});

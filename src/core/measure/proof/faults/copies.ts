@@ -1,7 +1,7 @@
 import { isCopy } from '../agreement.js';
 import type { Evidence, Finding, Sampled } from '../evidence.js';
 import type { Source } from '../sources.js';
-import { counted, type FaultKind, layersIn, listed } from './kind.js';
+import { counted, type FaultKind, fault, finding, layersIn, listed } from './kind.js';
 
 // Faults of tensors that equal an input's bit for bit, although the recipe merges them.
 
@@ -33,21 +33,19 @@ const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<st
   return true;
 };
 
-const returned = (kind: string, isThis: (source: Source, evidence: Evidence) => boolean): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+const returned = (kind: string, isThis: (source: Source, evidence: Evidence) => boolean): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const found = await copiesIn(evidence, names);
     if (found === undefined || !isThis(found.source, evidence)) return undefined;
     const { source, copies } = found;
     if (copies.length < (await evidence.sampled(names)).length) return undefined;
     if (!(await isWhole(evidence, source, new Set(names)))) return undefined;
-    return {
-      tensors: copies.map(({ name }) => name),
-      figures: { model: source.name, tensors: copies.length },
-      sentence: `the output is ${source.name} unchanged: nothing was merged`,
-    };
-  },
-});
+    return finding(
+      copies.map(({ name }) => name),
+      `the output is ${source.name} unchanged: nothing was merged`,
+      { model: source.name },
+    );
+  });
 
 const hasAdapter = ({ sources }: Evidence) => sources.some(({ isAdapted }) => isAdapted);
 
@@ -58,9 +56,8 @@ export const baseReturned = returned(
 
 export const inputReturned = returned('input_returned', ({ role }) => role !== 'base');
 
-const roleNotMerged = (kind: string, roles: ReadonlySet<string>, what: string): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+const roleNotMerged = (kind: string, roles: ReadonlySet<string>, what: string): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const found = await copiesIn(evidence, names);
     if (found === undefined || hasAdapter(evidence)) return undefined;
     const copies = found.copies.filter(({ role }) => roles.has(role));
@@ -69,8 +66,7 @@ const roleNotMerged = (kind: string, roles: ReadonlySet<string>, what: string): 
     );
     if (copies.length === 0 || !isOnly) return undefined;
     return notMerged(found.source, copies, what);
-  },
-});
+  });
 
 const notMerged = ({ name }: Source, copies: readonly Sampled[], what: string): Finding => ({
   tensors: copies.map((copy) => copy.name),
@@ -95,60 +91,49 @@ export const normsNotMerged = roleNotMerged(
   'the norms',
 );
 
-export const rolesExchanged: FaultKind = {
-  kind: 'roles_exchanged',
-  find: async (evidence, names) => {
-    const { task, language } = evidence.recipe;
-    if (task === undefined || language === undefined) return undefined;
-    const other = await evidence.replan({ ...evidence.recipe, task: language, language: task });
-    if (other === undefined || !(await evidence.fitsRight(other))) return undefined;
-    const fitting: string[] = [];
-    for (const { name } of await evidence.sampled(names))
-      if (await evidence.fitsTensor(name, other.get(name))) fitting.push(name);
-    if (fitting.length < names.length) return undefined;
-    return {
-      tensors: fitting,
-      figures: { tensors: fitting.length },
-      sentence:
-        'the roles are exchanged: the output is the swap with the task expert and the language expert in each other’s place',
-    };
-  },
-};
+export const rolesExchanged = fault('roles_exchanged', async (evidence, names) => {
+  const { task, language } = evidence.recipe;
+  if (task === undefined || language === undefined) return undefined;
+  const other = await evidence.replan({ ...evidence.recipe, task: language, language: task });
+  if (other === undefined || !(await evidence.fitsRight(other))) return undefined;
+  const fitting: string[] = [];
+  for (const { name } of await evidence.sampled(names))
+    if (await evidence.fitsTensor(name, other.get(name))) fitting.push(name);
+  if (fitting.length < names.length) return undefined;
+  return finding(
+    fitting,
+    'the roles are exchanged: the output is the swap with the task expert and the language expert in each other’s place',
+  );
+});
 
 /** A fault: whole layers of a swap are the other expert's. */
-export const wrongBoundary: FaultKind = {
-  kind: 'wrong_boundary',
-  find: async (evidence, names) => {
-    if (!/swap/.test(evidence.method.replace(/_/g, '').toLowerCase())) return undefined;
-    const samples = (await evidence.sampled(names)).filter(
-      ({ layer, copyOf }) => layer !== null && copyOf.length > 0,
-    );
-    const [first] = samples;
-    if (first === undefined) return undefined;
-    const layers = samples.map(({ layer }) => layer);
-    const taken = first.copyOf[0]?.name ?? '';
-    const wanted = [...first.sources].find(([, values]) => isCopy(values, first.wanted, first.dtype))?.[0];
-    return {
-      tensors: samples.map(({ name }) => name),
-      figures: { layers: [...new Set(layers)].join(', '), model: taken },
-      sentence: `${layersIn(layers)} ${new Set(layers).size === 1 ? 'is' : 'are'} of ${taken}, and the recipe ${wanted === undefined ? 'averages them' : `takes them of ${wanted.name}`}: the boundary is another`,
-    };
-  },
-};
+export const wrongBoundary = fault('wrong_boundary', async (evidence, names) => {
+  if (!/swap/.test(evidence.method.replace(/_/g, '').toLowerCase())) return undefined;
+  const samples = (await evidence.sampled(names)).filter(
+    ({ layer, copyOf }) => layer !== null && copyOf.length > 0,
+  );
+  const [first] = samples;
+  if (first === undefined) return undefined;
+  const layers = samples.map(({ layer }) => layer);
+  const taken = first.copyOf[0]?.name ?? '';
+  const wanted = [...first.sources].find(([, values]) => isCopy(values, first.wanted, first.dtype))?.[0];
+  return {
+    tensors: samples.map(({ name }) => name),
+    figures: { layers: [...new Set(layers)].join(', '), model: taken },
+    sentence: `${layersIn(layers)} ${new Set(layers).size === 1 ? 'is' : 'are'} of ${taken}, and the recipe ${wanted === undefined ? 'averages them' : `takes them of ${wanted.name}`}: the boundary is another`,
+  };
+});
 
 /** A fault: other tensors are one input's, unmerged. */
-export const partNotMerged: FaultKind = {
-  kind: 'part_not_merged',
-  find: async (evidence, names) => {
-    const found = await copiesIn(evidence, names);
-    if (found === undefined) return undefined;
-    const { source, copies } = found;
-    const layers = copies.map(({ layer }) => layer);
-    const modules = [...new Set(copies.map(({ module }) => module))];
-    return {
-      tensors: copies.map(({ name }) => name),
-      figures: { model: source.name, layers: [...new Set(layers)].join(', '), modules: modules.join(', ') },
-      sentence: `${counted(copies.length, 'tensor')} are those of ${source.name} unmerged, in ${layersIn(layers)}: ${listed(modules)}`,
-    };
-  },
-};
+export const partNotMerged = fault('part_not_merged', async (evidence, names) => {
+  const found = await copiesIn(evidence, names);
+  if (found === undefined) return undefined;
+  const { source, copies } = found;
+  const layers = copies.map(({ layer }) => layer);
+  const modules = [...new Set(copies.map(({ module }) => module))];
+  return {
+    tensors: copies.map(({ name }) => name),
+    figures: { model: source.name, layers: [...new Set(layers)].join(', '), modules: modules.join(', ') },
+    sentence: `${counted(copies.length, 'tensor')} are those of ${source.name} unmerged, in ${layersIn(layers)}: ${listed(modules)}`,
+  };
+});

@@ -8,6 +8,17 @@ export interface FaultKind {
   readonly find: (evidence: Evidence, names: readonly string[]) => Promise<Finding | undefined>;
 }
 
+/** A kind of fault by its code and its search. */
+export const fault = (kind: string, find: FaultKind['find']): FaultKind => ({ kind, find });
+
+/** Returns what was found about tensors, with their number as the last figure; undefined without a tensor. */
+export const finding = (
+  tensors: readonly string[],
+  sentence: string,
+  figures: Finding['figures'] = {},
+): Finding | undefined =>
+  tensors.length === 0 ? undefined : { tensors, figures: { ...figures, tensors: tensors.length }, sentence };
+
 const mostNames = 3;
 
 export const listed = (names: readonly string[]): string => {

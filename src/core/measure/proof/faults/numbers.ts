@@ -4,7 +4,7 @@ import { beyondRounding, combined, dot, fits, minus } from '../agreement.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { isOfDtype, rounded, unitAt } from '../precision.js';
 import type { ProvenTensor } from '../proof.js';
-import { counted, type FaultKind, figure, isConstant, listed, median } from './kind.js';
+import { counted, type FaultKind, fault, figure, finding, isConstant, listed, median } from './kind.js';
 
 // Faults that show in a tensor's own numbers.
 
@@ -12,43 +12,31 @@ const bySample = (
   kind: string,
   isThis: (sample: Sampled) => boolean,
   sentence: (names: string, count: number) => string,
-): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const found = (await evidence.sampled(names)).filter(isThis).map(({ name }) => name);
-    if (found.length === 0) return undefined;
-    return {
-      tensors: found,
-      figures: { tensors: found.length },
-      sentence: sentence(listed(found), found.length),
-    };
-  },
-});
+    return finding(found, sentence(listed(found), found.length));
+  });
 
 const isFiniteOf = (values: Float32Array) => values.every((value) => Number.isFinite(value));
 
 const isOrAre = (count: number): string => (count === 1 ? 'is' : 'are');
 
-export const notFinite: FaultKind = {
-  kind: 'not_finite',
-  find: async (evidence, names) => {
-    const left = new Set(names);
-    const found: ProvenTensor[] = [];
-    for (const tensor of evidence.tensors)
-      if (
-        left.has(tensor.name) &&
-        /NaN or infinite/.test(tensor.reason ?? '') &&
-        (await isDamaged(evidence, tensor))
-      )
-        found.push(tensor);
-    if (found.length === 0) return undefined;
-    return {
-      tensors: found.map(({ name }) => name),
-      figures: { tensors: found.length },
-      sentence: `${listed(found.map(({ name }) => name))} ${found.length === 1 ? 'has' : 'have'} NaN or infinity, and the expected numbers are finite`,
-    };
-  },
-};
+export const notFinite = fault('not_finite', async (evidence, names) => {
+  const left = new Set(names);
+  const found: ProvenTensor[] = [];
+  for (const tensor of evidence.tensors)
+    if (
+      left.has(tensor.name) &&
+      /NaN or infinite/.test(tensor.reason ?? '') &&
+      (await isDamaged(evidence, tensor))
+    )
+      found.push(tensor);
+  return finding(
+    found.map(({ name }) => name),
+    `${listed(found.map(({ name }) => name))} ${found.length === 1 ? 'has' : 'have'} NaN or infinity, and the expected numbers are finite`,
+  );
+});
 
 /** True if an element is NaN or infinite where a finite one is expected. Inputs may have NaN too. */
 const isDamaged = async (evidence: Evidence, { name }: ProvenTensor): Promise<boolean> => {
@@ -114,23 +102,20 @@ const factorOf = ({ found, wanted, grain }: Sampled): number | undefined => {
   return fits(found, combined([wanted], [factor]), grain) ? factor : undefined;
 };
 
-export const scaled: FaultKind = {
-  kind: 'scaled',
-  find: async (evidence, names) => {
-    const found = (await evidence.sampled(names)).flatMap((sample) => {
-      const factor = factorOf(sample);
-      return factor === undefined ? [] : [{ name: sample.name, factor }];
-    });
-    if (found.length === 0) return undefined;
-    const factors = found.map(({ factor }) => factor);
-    const middle = figure(median(factors));
-    return {
-      tensors: found.map(({ name }) => name),
-      figures: { factor: middle, constant: String(isConstant(factors)) },
-      sentence: `${counted(found.length, 'tensor')} ${isOrAre(found.length)} ${middle} times what the recipe gives: ${listed(found.map(({ name }) => name))}`,
-    };
-  },
-};
+export const scaled = fault('scaled', async (evidence, names) => {
+  const found = (await evidence.sampled(names)).flatMap((sample) => {
+    const factor = factorOf(sample);
+    return factor === undefined ? [] : [{ name: sample.name, factor }];
+  });
+  if (found.length === 0) return undefined;
+  const factors = found.map(({ factor }) => factor);
+  const middle = figure(median(factors));
+  return {
+    tensors: found.map(({ name }) => name),
+    figures: { factor: middle, constant: String(isConstant(factors)) },
+    sentence: `${counted(found.length, 'tensor')} ${isOrAre(found.length)} ${middle} times what the recipe gives: ${listed(found.map(({ name }) => name))}`,
+  };
+});
 
 /** If at most this share of a tensor's elements differs, the tensor counts as edited. */
 const mostEdited = 0.02;
@@ -138,45 +123,39 @@ const mostEdited = 0.02;
 /** In a smaller tensor, a few elements are a large share. */
 const leastElements = 64;
 
-export const fewElements: FaultKind = {
-  kind: 'few_elements',
-  find: async (evidence, names) => {
-    const facts = new Map(evidence.tensors.map((tensor) => [tensor.name, tensor]));
-    const found = (await evidence.sampled(names.filter((name) => !evidence.drifts.has(name)))).flatMap(
-      ({ name, found: own, wanted, grain, sources, isWhole }) => {
-        const { elements = 0, differing } = facts.get(name) ?? {};
-        const beyond = beyondRounding(own, wanted, grain, [...sources.values()]);
-        const count = isWhole ? beyond : Math.min(differing ?? elements, Math.max(1, beyond));
-        const isFew = (number: number, all: number) => number <= 2 || number < all * mostEdited;
-        return elements >= leastElements && isFew(beyond, own.length) && isFew(count, elements)
-          ? [{ name, count, elements }]
-          : [];
-      },
-    );
-    if (found.length === 0) return undefined;
-    const differing = found.reduce((total, { count }) => total + count, 0);
-    const elements = found.reduce((total, one) => total + one.elements, 0);
-    return {
-      tensors: found.map(({ name }) => name),
-      figures: { differing, elements },
-      sentence: `about ${differing} of ${elements} elements of ${listed(found.map(({ name }) => name))} differ, and all others are right: they were damaged or edited afterwards`,
-    };
-  },
-};
+export const fewElements = fault('few_elements', async (evidence, names) => {
+  const facts = new Map(evidence.tensors.map((tensor) => [tensor.name, tensor]));
+  const found = (await evidence.sampled(names.filter((name) => !evidence.drifts.has(name)))).flatMap(
+    ({ name, found: own, wanted, grain, sources, isWhole }) => {
+      const { elements = 0, differing } = facts.get(name) ?? {};
+      const beyond = beyondRounding(own, wanted, grain, [...sources.values()]);
+      const count = isWhole ? beyond : Math.min(differing ?? elements, Math.max(1, beyond));
+      const isFew = (number: number, all: number) => number <= 2 || number < all * mostEdited;
+      return elements >= leastElements && isFew(beyond, own.length) && isFew(count, elements)
+        ? [{ name, count, elements }]
+        : [];
+    },
+  );
+  if (found.length === 0) return undefined;
+  const differing = found.reduce((total, { count }) => total + count, 0);
+  const elements = found.reduce((total, one) => total + one.elements, 0);
+  return {
+    tensors: found.map(({ name }) => name),
+    figures: { differing, elements },
+    sentence: `about ${differing} of ${elements} elements of ${listed(found.map(({ name }) => name))} differ, and all others are right: they were damaged or edited afterwards`,
+  };
+});
 
-export const coarseRounding: FaultKind = {
-  kind: 'coarse_rounding',
-  find: async (evidence, names) => {
-    const samples = await evidence.sampled(names.filter((name) => evidence.coarse.has(name)));
-    const [first] = samples;
-    if (first === undefined) return undefined;
-    return {
-      tensors: samples.map(({ name }) => name),
-      figures: { dtype: first.held ?? '', stored: first.dtype, tensors: samples.length },
-      sentence: `${counted(samples.length, 'tensor')} of ${first.dtype} ${samples.length === 1 ? 'has' : 'have'} the precision of ${first.held} only: rounded to it in between`,
-    };
-  },
-};
+export const coarseRounding = fault('coarse_rounding', async (evidence, names) => {
+  const samples = await evidence.sampled(names.filter((name) => evidence.coarse.has(name)));
+  const [first] = samples;
+  if (first === undefined) return undefined;
+  return finding(
+    samples.map(({ name }) => name),
+    `${counted(samples.length, 'tensor')} of ${first.dtype} ${samples.length === 1 ? 'has' : 'have'} the precision of ${first.held} only: rounded to it in between`,
+    { dtype: first.held ?? '', stored: first.dtype },
+  );
+});
 
 /** Largest codes of integer quantisation, by name; `range`: steps between the least and the largest. */
 const levels: readonly (readonly [name: string, levels: number, of: 'magnitude' | 'range'])[] = [
@@ -294,28 +273,25 @@ const gridOf = (sample: Sampled): string | undefined => {
   return undefined;
 };
 
-export const quantisedBetween: FaultKind = {
-  kind: 'quantised_between',
-  find: async (evidence, names) => {
-    const found = (await evidence.sampled(names)).flatMap((sample) => {
-      const grid = gridOf(sample);
-      return grid === undefined ? [] : [{ name: sample.name, grid }];
-    });
-    const [first] = found;
-    if (first === undefined) return undefined;
-    return {
-      tensors: found.map(({ name }) => name),
-      figures: {
-        grid: first.grid,
-        relative: relativeOf(
-          evidence,
-          found.map(({ name }) => name),
-        ),
-      },
-      sentence: `${counted(found.length, 'tensor')} ${found.length === 1 ? 'lies' : 'lie'} on few levels (${first.grid}): quantised in between`,
-    };
-  },
-};
+export const quantisedBetween = fault('quantised_between', async (evidence, names) => {
+  const found = (await evidence.sampled(names)).flatMap((sample) => {
+    const grid = gridOf(sample);
+    return grid === undefined ? [] : [{ name: sample.name, grid }];
+  });
+  const [first] = found;
+  if (first === undefined) return undefined;
+  return {
+    tensors: found.map(({ name }) => name),
+    figures: {
+      grid: first.grid,
+      relative: relativeOf(
+        evidence,
+        found.map(({ name }) => name),
+      ),
+    },
+    sentence: `${counted(found.length, 'tensor')} ${found.length === 1 ? 'lies' : 'lie'} on few levels (${first.grid}): quantised in between`,
+  };
+});
 
 const nf4 = [
   -1, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.09105, 0, 0.0795803, 0.1609302,
@@ -340,25 +316,22 @@ const offNf4 = (values: Float32Array): number => {
 };
 
 /** A fault: the adapter was merged into a base that had been quantised to four bits for training. */
-export const baseQuantised: FaultKind = {
-  kind: 'quantised_between',
-  find: async (evidence, names) => {
-    const found: string[] = [];
-    for (const { name, found: own, wanted, sources, shape, slices } of await evidence.sampled(names)) {
-      const base = [...sources].find(([{ role }]) => role === 'base')?.[1];
-      if (base === undefined || shape.length < 2 || slices.some(({ first }) => first % 64 !== 0)) continue;
-      const rest = minus(own, minus(wanted, base));
-      const off = offNf4(rest);
-      if (off < 0.4 * offNf4(base)) found.push(name);
-    }
-    if (found.length === 0) return undefined;
-    return {
-      tensors: found,
-      figures: { grid: 'NF4 in blocks of 64', relative: relativeOf(evidence, found) },
-      sentence: `${counted(found.length, 'tensor')} without the adapter’s change ${found.length === 1 ? 'lies' : 'lie'} on the 16 levels of NF4: the base was quantised to four bits, and the adapter merged into that`,
-    };
-  },
-};
+export const baseQuantised = fault('quantised_between', async (evidence, names) => {
+  const found: string[] = [];
+  for (const { name, found: own, wanted, sources, shape, slices } of await evidence.sampled(names)) {
+    const base = [...sources].find(([{ role }]) => role === 'base')?.[1];
+    if (base === undefined || shape.length < 2 || slices.some(({ first }) => first % 64 !== 0)) continue;
+    const rest = minus(own, minus(wanted, base));
+    const off = offNf4(rest);
+    if (off < 0.4 * offNf4(base)) found.push(name);
+  }
+  if (found.length === 0) return undefined;
+  return {
+    tensors: found,
+    figures: { grid: 'NF4 in blocks of 64', relative: relativeOf(evidence, found) },
+    sentence: `${counted(found.length, 'tensor')} without the adapter’s change ${found.length === 1 ? 'lies' : 'lie'} on the 16 levels of NF4: the base was quantised to four bits, and the adapter merged into that`,
+  };
+});
 
 const relativeOf = (evidence: Evidence, names: readonly string[]): number => {
   const wanted = new Set(names);

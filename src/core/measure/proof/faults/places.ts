@@ -2,7 +2,7 @@ import type { ElementSlice } from '../../../engine/compute/measures/read-values.
 import { relativeDistance } from '../agreement.js';
 import { type Elsewhere, elsewhereOf } from '../elsewhere.js';
 import type { Evidence, Sampled } from '../evidence.js';
-import { counted, type FaultKind, layersIn, listed } from './kind.js';
+import { counted, type FaultKind, fault, layersIn, listed } from './kind.js';
 
 // Faults of tensors that the recipe puts in another place.
 
@@ -33,9 +33,8 @@ const layerKind = (
   kind: string,
   isThis: (layers: ReadonlyMap<number, number>) => boolean,
   sentence: (layers: ReadonlyMap<number, number>) => string,
-): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const moved = (await movedIn(evidence, names)).filter(byLayer);
     const layers = layerMap(moved);
     if (moved.length === 0 || !isThis(layers)) return undefined;
@@ -44,8 +43,7 @@ const layerKind = (
       figures: { layers: [...layers].map(([to, from]) => `${to} from ${from}`).join(', ') },
       sentence: sentence(layers),
     };
-  },
-});
+  });
 
 const pairsIn = (layers: ReadonlyMap<number, number>): string =>
   listed([...layers].map(([to, from]) => `layer ${to} has the tensors of layer ${from}`));
@@ -75,40 +73,34 @@ export const layersRepeated = layerKind(
 
 const numberOfExpert = (name: string): string | undefined => /\.experts\.(\d+)\./.exec(name)?.[1];
 
-export const expertsPermuted: FaultKind = {
-  kind: 'experts_permuted',
-  find: async (evidence, names) => {
-    const moved = (await movedIn(evidence, names)).filter(({ sample, from }) => {
-      const [to, other] = [numberOfExpert(sample.name), numberOfExpert(from.name)];
-      return to !== undefined && other !== undefined && to !== other && sample.layer === from.layer;
-    });
-    const [first] = moved;
-    if (first === undefined) return undefined;
-    const tensors = moved.map(({ sample }) => sample.name);
-    return {
-      tensors,
-      figures: {
-        tensors: moved.length,
-        layers: [...new Set(moved.map(({ sample }) => sample.layer))].join(', '),
-      },
-      sentence: `experts are in another order in ${layersIn(moved.map(({ sample }) => sample.layer))}: expert ${numberOfExpert(first.sample.name)} is expert ${numberOfExpert(first.from.name)} of the merge`,
-    };
-  },
-};
+export const expertsPermuted = fault('experts_permuted', async (evidence, names) => {
+  const moved = (await movedIn(evidence, names)).filter(({ sample, from }) => {
+    const [to, other] = [numberOfExpert(sample.name), numberOfExpert(from.name)];
+    return to !== undefined && other !== undefined && to !== other && sample.layer === from.layer;
+  });
+  const [first] = moved;
+  if (first === undefined) return undefined;
+  const tensors = moved.map(({ sample }) => sample.name);
+  return {
+    tensors,
+    figures: {
+      tensors: moved.length,
+      layers: [...new Set(moved.map(({ sample }) => sample.layer))].join(', '),
+    },
+    sentence: `experts are in another order in ${layersIn(moved.map(({ sample }) => sample.layer))}: expert ${numberOfExpert(first.sample.name)} is expert ${numberOfExpert(first.from.name)} of the merge`,
+  };
+});
 
-export const modulesExchanged: FaultKind = {
-  kind: 'modules_exchanged',
-  find: async (evidence, names) => {
-    const moved = (await movedIn(evidence, names)).filter(({ sample, from }) => sample.layer === from.layer);
-    const [first] = moved;
-    if (first === undefined) return undefined;
-    return {
-      tensors: moved.map(({ sample }) => sample.name),
-      figures: { module: first.sample.module, from: first.from.module },
-      sentence: `${counted(moved.length, 'tensor')} are those of another module: ${first.sample.name} is ${first.from.name} of the merge`,
-    };
-  },
-};
+export const modulesExchanged = fault('modules_exchanged', async (evidence, names) => {
+  const moved = (await movedIn(evidence, names)).filter(({ sample, from }) => sample.layer === from.layer);
+  const [first] = moved;
+  if (first === undefined) return undefined;
+  return {
+    tensors: moved.map(({ sample }) => sample.name),
+    figures: { module: first.sample.module, from: first.from.module },
+    sentence: `${counted(moved.length, 'tensor')} are those of another module: ${first.sample.name} is ${first.from.name} of the merge`,
+  };
+});
 
 const mostRead = 1024 * 1024;
 const mostTensors = 8;
@@ -179,9 +171,8 @@ const rowKind = (
   kind: string,
   isThis: (order: readonly number[], sample: Sampled) => boolean,
   sentence: (names: string, moved: number, rows: number) => string,
-): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const found: { name: string; order: readonly number[] }[] = [];
     for (const sample of (await evidence.sampled(names)).slice(0, mostTensors)) {
       const order = await evidence.once(`rows ${sample.name}`, () => rowOrder(evidence, sample));
@@ -196,8 +187,7 @@ const rowKind = (
       figures: { rows: first.order.length, moved },
       sentence: sentence(listed(tensors), moved, first.order.length),
     };
-  },
-});
+  });
 
 export const halvesExchanged = rowKind(
   'halves_exchanged',

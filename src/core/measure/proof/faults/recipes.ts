@@ -1,6 +1,6 @@
 import type { CompleteRecipe } from '../../../plan/complete-recipe.js';
 import type { Evidence } from '../evidence.js';
-import { counted, type FaultKind } from './kind.js';
+import { counted, type FaultKind, fault, finding } from './kind.js';
 
 // Faults found by changing one setting of the recipe: each changed recipe is planned, and its tensors
 // compared with the output's.
@@ -9,9 +9,8 @@ type Variants = (recipe: CompleteRecipe) => readonly (readonly [words: string, r
 
 const few = 4;
 
-const byRecipe = (kind: string, variants: Variants): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+const byRecipe = (kind: string, variants: Variants): FaultKind =>
+  fault(kind, async (evidence, names) => {
     // Tensors in which a few elements differ need no other recipe.
     const samples = (await evidence.sampled(names)).filter(
       (sample) => !evidence.fitsSample(sample, sample.wanted),
@@ -26,15 +25,12 @@ const byRecipe = (kind: string, variants: Variants): FaultKind => ({
         other,
       );
       if (fitting.length < Math.max(1, samples.length * 0.9) || !(await evidence.fitsRight(other))) continue;
-      return {
-        tensors: fitting,
-        figures: { instead: words, tensors: fitting.length },
-        sentence: `${counted(fitting.length, 'tensor')} are those of another recipe: ${words}`,
-      };
+      return finding(fitting, `${counted(fitting.length, 'tensor')} are those of another recipe: ${words}`, {
+        instead: words,
+      });
     }
     return undefined;
-  },
-});
+  });
 
 type Tensors = NonNullable<Awaited<ReturnType<Evidence['replan']>>>;
 

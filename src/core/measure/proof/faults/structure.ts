@@ -1,6 +1,6 @@
 import { isCopy } from '../agreement.js';
 import type { Evidence } from '../evidence.js';
-import { counted, type FaultKind, layersIn, listed } from './kind.js';
+import { counted, type FaultKind, fault, finding, layersIn, listed } from './kind.js';
 
 const inState = (evidence: Evidence, names: readonly string[], state: string) => {
   const left = new Set(names);
@@ -9,26 +9,20 @@ const inState = (evidence: Evidence, names: readonly string[], state: string) =>
 
 const adapterNames = /\.(lora_[AB]|lora_embedding_[AB]|lora_magnitude_vector|base_layer|modules_to_save)\b/;
 
-export const adapterLeft: FaultKind = {
-  kind: 'adapter_left',
-  find: async (evidence, names) => {
-    const left = inState(evidence, names, 'additional').filter(({ name }) => adapterNames.test(name));
-    if (left.length === 0) return undefined;
-    return {
-      tensors: left.map(({ name }) => name),
-      figures: { tensors: left.length },
-      sentence: `the output still has ${counted(left.length, 'tensor')} of an adapter, which was not merged: ${listed(left.map(({ name }) => name))}`,
-    };
-  },
-};
+export const adapterLeft = fault('adapter_left', async (evidence, names) => {
+  const left = inState(evidence, names, 'additional').filter(({ name }) => adapterNames.test(name));
+  return finding(
+    left.map(({ name }) => name),
+    `the output still has ${counted(left.length, 'tensor')} of an adapter, which was not merged: ${listed(left.map(({ name }) => name))}`,
+  );
+});
 
 const wholeLayers = (
   state: 'missing' | 'additional',
   kind: string,
   sentence: (layers: string) => string,
-): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const there = new Set(
       evidence.tensors.flatMap((tensor) => (tensor.state === state ? [] : (tensor.layer ?? []))),
     );
@@ -40,8 +34,7 @@ const wholeLayers = (
       figures: { layers: new Set(layers).size },
       sentence: sentence(layersIn(layers)),
     };
-  },
-});
+  });
 
 export const layersMissing = wholeLayers(
   'missing',
@@ -55,37 +48,27 @@ export const layersAdded = wholeLayers(
   (layers) => `the output has ${layers}, which the recipe does not make`,
 );
 
-export const headMissing: FaultKind = {
-  kind: 'head_missing',
-  find: async (evidence, names) => {
-    const heads = inState(evidence, names, 'missing').filter(({ name }) =>
-      /(^|\.)(lm_head|embed_out|output)\.weight$/.test(name),
-    );
-    if (heads.length === 0) return undefined;
-    return {
-      tensors: heads.map(({ name }) => name),
-      figures: { tied: String(evidence.out.architecture.tied ?? 'unknown') },
-      sentence: `the output has no ${listed(heads.map(({ name }) => name))}, and its config.json does not tie it to the embeddings: loaders take random numbers`,
-    };
-  },
-};
+export const headMissing = fault('head_missing', async (evidence, names) => {
+  const heads = inState(evidence, names, 'missing').filter(({ name }) =>
+    /(^|\.)(lm_head|embed_out|output)\.weight$/.test(name),
+  );
+  if (heads.length === 0) return undefined;
+  return {
+    tensors: heads.map(({ name }) => name),
+    figures: { tied: String(evidence.out.architecture.tied ?? 'unknown') },
+    sentence: `the output has no ${listed(heads.map(({ name }) => name))}, and its config.json does not tie it to the embeddings: loaders take random numbers`,
+  };
+});
 
 const oneSided = (
   state: 'missing' | 'additional',
   kind: string,
   sentence: (count: number, names: string) => string,
-): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const found = inState(evidence, names, state).map(({ name }) => name);
-    if (found.length === 0) return undefined;
-    return {
-      tensors: found,
-      figures: { tensors: found.length },
-      sentence: sentence(found.length, listed(found)),
-    };
-  },
-});
+    return finding(found, sentence(found.length, listed(found)));
+  });
 
 export const tensorsMissing = oneSided(
   'missing',
@@ -111,9 +94,8 @@ const otherRows = (
   kind: string,
   isThis: (found: number, expected: number) => boolean,
   sentence: (names: string, rows: number, wanted: number) => string,
-): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const found: { name: string; rows: number; wanted: number }[] = [];
     for (const { name, expected, found: own } of otherShapes(evidence, names)) {
       const [[rows = 0, ...width], [wanted = 0, ...widthWanted]] = [own.shape, expected.shape];
@@ -133,8 +115,7 @@ const otherRows = (
       figures: { rows, expectedRows: wanted },
       sentence: sentence(listed(found.map(({ name }) => name)), rows, wanted),
     };
-  },
-});
+  });
 
 export const vocabularyTruncated = otherRows(
   'vocabulary_truncated',
@@ -150,44 +131,36 @@ export const vocabularyPadded = otherRows(
 
 const corner = 24;
 
-export const transposed: FaultKind = {
-  kind: 'transposed',
-  find: async (evidence, names) => {
-    const found: string[] = [];
-    for (const name of names) {
-      const { expected, found: own } = evidence.pairOf(name);
-      if (expected === undefined || own === undefined || own.shape.length !== 2) continue;
-      const [[rows = 0, columns = 0], wanted] = [own.shape, expected.shape];
-      if (wanted.length !== 2 || wanted[0] !== columns || wanted[1] !== rows) continue;
-      const size = Math.min(corner, rows, columns);
-      const ofOut = await evidence.readFound(name, [{ first: 0, count: size * columns }]);
-      const ofPlan = await evidence.readWanted(name, [{ first: 0, count: size * rows }]);
-      const [a, b] = [new Float32Array(size * size), new Float32Array(size * size)];
-      for (let at = 0; at < a.length; at += 1) {
-        const [row, column] = [Math.floor(at / size), at % size];
-        a[at] = ofOut[row * columns + column] ?? 0;
-        b[at] = ofPlan[column * rows + row] ?? 0;
-      }
-      if (size > 1 && isCopy(a, b, own.dtype)) found.push(name);
+export const transposed = fault('transposed', async (evidence, names) => {
+  const found: string[] = [];
+  for (const name of names) {
+    const { expected, found: own } = evidence.pairOf(name);
+    if (expected === undefined || own === undefined || own.shape.length !== 2) continue;
+    const [[rows = 0, columns = 0], wanted] = [own.shape, expected.shape];
+    if (wanted.length !== 2 || wanted[0] !== columns || wanted[1] !== rows) continue;
+    const size = Math.min(corner, rows, columns);
+    const ofOut = await evidence.readFound(name, [{ first: 0, count: size * columns }]);
+    const ofPlan = await evidence.readWanted(name, [{ first: 0, count: size * rows }]);
+    const [a, b] = [new Float32Array(size * size), new Float32Array(size * size)];
+    for (let at = 0; at < a.length; at += 1) {
+      const [row, column] = [Math.floor(at / size), at % size];
+      a[at] = ofOut[row * columns + column] ?? 0;
+      b[at] = ofPlan[column * rows + row] ?? 0;
     }
-    if (found.length === 0) return undefined;
-    return {
-      tensors: found,
-      figures: { tensors: found.length },
-      sentence: `${listed(found)} ${found.length === 1 ? 'is' : 'are'} transposed: rows and columns are exchanged`,
-    };
-  },
-};
+    if (size > 1 && isCopy(a, b, own.dtype)) found.push(name);
+  }
+  return finding(
+    found,
+    `${listed(found)} ${found.length === 1 ? 'is' : 'are'} transposed: rows and columns are exchanged`,
+  );
+});
 
-export const otherShape: FaultKind = {
-  kind: 'other_shape',
-  find: async (evidence, names) => {
-    const [first, ...more] = otherShapes(evidence, names);
-    if (first === undefined) return undefined;
-    return {
-      tensors: [first, ...more].map(({ name }) => name),
-      figures: { shape: first.found.shape.join(' × '), expectedShape: first.expected.shape.join(' × ') },
-      sentence: `${first.name} is [${first.found.shape.join(', ')}] instead of [${first.expected.shape.join(', ')}]${more.length > 0 ? `, and ${counted(more.length, 'tensor')} more have another shape` : ''}`,
-    };
-  },
-};
+export const otherShape = fault('other_shape', async (evidence, names) => {
+  const [first, ...more] = otherShapes(evidence, names);
+  if (first === undefined) return undefined;
+  return {
+    tensors: [first, ...more].map(({ name }) => name),
+    figures: { shape: first.found.shape.join(' × '), expectedShape: first.expected.shape.join(' × ') },
+    sentence: `${first.name} is [${first.found.shape.join(', ')}] instead of [${first.expected.shape.join(', ')}]${more.length > 0 ? `, and ${counted(more.length, 'tensor')} more have another shape` : ''}`,
+  };
+});

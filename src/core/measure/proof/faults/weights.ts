@@ -3,7 +3,7 @@ import type { Evidence, Sampled } from '../evidence.js';
 import { isShortDtype, unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
 import { commonWeights } from './common-weights.js';
-import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
+import { counted, type FaultKind, fault, figure, finding, isConstant, median } from './kind.js';
 
 // Wrong weights of sums, found by least squares.
 
@@ -99,11 +99,11 @@ const weightKind = (
         0.05,
       ),
     );
-    return {
-      tensors: found.map(({ sample }) => sample.name),
-      figures: { weights, expectedWeights: wanted, constant: String(!varies), tensors: found.length },
-      sentence: `${sentence(weights, wanted)}${varies ? ' (medians: the weights differ by tensor)' : ''}`,
-    };
+    return finding(
+      found.map(({ sample }) => sample.name),
+      `${sentence(weights, wanted)}${varies ? ' (medians: the weights differ by tensor)' : ''}`,
+      { weights, expectedWeights: wanted, constant: String(!varies) },
+    );
   },
 });
 
@@ -211,9 +211,8 @@ export const wrongWeights = weightKind(
 );
 
 /** Finds a kind of wrong weights from the weights that all wrong tensors have in common. */
-const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind => ({
-  kind,
-  find: async (evidence, names) => {
+const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind =>
+  fault(kind, async (evidence, names) => {
     const common = await commonWeights(evidence, names);
     const [sample] = common?.samples ?? [];
     if (common === undefined || sample === undefined) return undefined;
@@ -221,13 +220,12 @@ const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind => ({
     if (!isThis({ sample, sources, weights, wanted })) return undefined;
     const texts = [worded(sources, weights), worded(sources, wanted)] as const;
     const isWide = range !== undefined && range[1] - range[0] > widest;
-    return {
-      tensors: samples.map(({ name }) => name),
-      figures: { weights: texts[0], expectedWeights: texts[1], tensors: samples.length },
-      sentence: `${sentence(...texts)}${isWide ? ` (${range[0]} to ${range[1]} ${sources[0]?.name ?? ''} give the same)` : ''}`,
-    };
-  },
-});
+    return finding(
+      samples.map(({ name }) => name),
+      `${sentence(...texts)}${isWide ? ` (${range[0]} to ${range[1]} ${sources[0]?.name ?? ''} give the same)` : ''}`,
+      { weights: texts[0], expectedWeights: texts[1] },
+    );
+  });
 
 /** A range of weights wider than this is stated in the message. */
 const widest = 0.005;
@@ -245,121 +243,108 @@ const mostTogether = 2 ** 20;
  * A fault: weights that are slightly wrong. Roundings hide this in single tensors, so they are solved over
  * all tensors.
  */
-export const driftingWeights: FaultKind = {
-  kind: 'wrong_weights',
-  find: async (evidence, names) => {
-    const tensors = names.filter((name) => evidence.drifts.has(name));
-    const samples: Sampled[] = [];
-    let elements = 0;
-    for (const sample of await evidence.sampled(tensors)) {
-      if (sample.sources.size !== evidence.sources.length) continue;
-      elements += sample.found.length;
-      if (samples.length > 0 && elements > mostTogether) break;
-      samples.push(sample);
-    }
-    if (samples.length === 0 || evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
-    // Elements are weighted by their units in the last place, like their roundings.
-    const units = samples.map(({ grain: [dtype = 'F32'], wanted, sources }) =>
-      wanted.map((value, at) => {
-        const terms = [...sources.values()].map((values) => Math.abs(values[at] ?? 0));
-        return unitAt(Math.max(Math.abs(value), ...terms), dtype);
-      }),
-    );
-    const together = (of: (sample: Sampled) => Float32Array | undefined) =>
-      Float32Array.from(
-        samples.flatMap((sample, index) =>
-          [...(of(sample) ?? [])].map((value, at) => value / (units[index]?.[at] ?? 1)),
-        ),
-      );
-    const vectors = evidence.sources.map((source) => together(({ sources }) => sources.get(source)));
-    const expected = together(({ wanted }) => wanted);
-    const [weights, wanted] = [
-      solveWeights(
-        vectors,
-        together(({ found }) => found),
+export const driftingWeights = fault('wrong_weights', async (evidence, names) => {
+  const tensors = names.filter((name) => evidence.drifts.has(name));
+  const samples: Sampled[] = [];
+  let elements = 0;
+  for (const sample of await evidence.sampled(tensors)) {
+    if (sample.sources.size !== evidence.sources.length) continue;
+    elements += sample.found.length;
+    if (samples.length > 0 && elements > mostTogether) break;
+    samples.push(sample);
+  }
+  if (samples.length === 0 || evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
+  // Elements are weighted by their units in the last place, like their roundings.
+  const units = samples.map(({ grain: [dtype = 'F32'], wanted, sources }) =>
+    wanted.map((value, at) => {
+      const terms = [...sources.values()].map((values) => Math.abs(values[at] ?? 0));
+      return unitAt(Math.max(Math.abs(value), ...terms), dtype);
+    }),
+  );
+  const together = (of: (sample: Sampled) => Float32Array | undefined) =>
+    Float32Array.from(
+      samples.flatMap((sample, index) =>
+        [...(of(sample) ?? [])].map((value, at) => value / (units[index]?.[at] ?? 1)),
       ),
-      solveWeights(vectors, expected),
-    ];
-    if (weights === undefined || wanted === undefined) return undefined;
-    if (relativeDistance(combined(vectors, wanted), expected) > leastOfSum) return undefined;
-    const texts = [worded(evidence.sources, weights), worded(evidence.sources, wanted)];
-    return {
-      tensors,
-      figures: { weights: texts[0] ?? '', expectedWeights: texts[1] ?? '', tensors: tensors.length },
-      sentence: `the weights are others: over ${counted(tensors.length, 'tensor')} together the output is about ${texts[0]}, and the recipe gives ${texts[1]}, though each element is about a rounding apart`,
-    };
-  },
-};
+    );
+  const vectors = evidence.sources.map((source) => together(({ sources }) => sources.get(source)));
+  const expected = together(({ wanted }) => wanted);
+  const [weights, wanted] = [
+    solveWeights(
+      vectors,
+      together(({ found }) => found),
+    ),
+    solveWeights(vectors, expected),
+  ];
+  if (weights === undefined || wanted === undefined) return undefined;
+  if (relativeDistance(combined(vectors, wanted), expected) > leastOfSum) return undefined;
+  const texts = [worded(evidence.sources, weights), worded(evidence.sources, wanted)];
+  return {
+    tensors,
+    figures: { weights: texts[0] ?? '', expectedWeights: texts[1] ?? '', tensors: tensors.length },
+    sentence: `the weights are others: over ${counted(tensors.length, 'tensor')} together the output is about ${texts[0]}, and the recipe gives ${texts[1]}, though each element is about a rounding apart`,
+  };
+});
 
 /** Expected tensors within this relative difference of a weighted sum count as one. */
 const leastOfSum = 1e-4;
 
 /** A fault: tensors' differences point towards a model, or away from zero, but are not a weighted sum. */
-export const drifting: FaultKind = {
-  kind: 'drift',
-  find: async ({ drifts }, names) => {
-    const tensors = names.filter((name) => drifts.has(name));
-    const [name = ''] = tensors;
-    const { direction, share } = drifts.get(name) ?? { direction: 'itself', share: 0 };
-    if (tensors.length === 0) return undefined;
-    const percent = `${figure(100 * Math.abs(share))} %`;
-    const where =
-      direction === 'itself'
-        ? `${percent} too ${share > 0 ? 'large' : 'small'}`
-        : `${percent} of the way ${share > 0 ? 'towards' : 'away from'} ${direction.name}`;
-    return {
-      tensors,
-      figures: { share: figure(share), towards: direction === 'itself' ? 'itself' : direction.name },
-      sentence: `${counted(tensors.length, 'tensor')} ${tensors.length === 1 ? 'is' : 'are'} ${where}: each element is about a rounding apart, but roundings err to both sides alike`,
-    };
-  },
-};
+export const drifting = fault('drift', async ({ drifts }, names) => {
+  const tensors = names.filter((name) => drifts.has(name));
+  const [name = ''] = tensors;
+  const { direction, share } = drifts.get(name) ?? { direction: 'itself', share: 0 };
+  if (tensors.length === 0) return undefined;
+  const percent = `${figure(100 * Math.abs(share))} %`;
+  const where =
+    direction === 'itself'
+      ? `${percent} too ${share > 0 ? 'large' : 'small'}`
+      : `${percent} of the way ${share > 0 ? 'towards' : 'away from'} ${direction.name}`;
+  return {
+    tensors,
+    figures: { share: figure(share), towards: direction === 'itself' ? 'itself' : direction.name },
+    sentence: `${counted(tensors.length, 'tensor')} ${tensors.length === 1 ? 'is' : 'are'} ${where}: each element is about a rounding apart, but roundings err to both sides alike`,
+  };
+});
 
 /** A fault: experts have about their weights, but added to another base. */
-export const anotherBase: FaultKind = {
-  kind: 'another_base',
-  find: async (evidence, names) => {
-    const matrices = [...evidence.expected.values()].filter(({ shape }) => shape.length > 1);
-    const found = (await evidence.sampled(names)).filter((sample) => {
-      const sources = [...sample.sources];
-      const base = sources.findIndex(([{ role }]) => role === 'base');
-      if (base < 0 || sources.length < 2 || sample.shape.length < 2) return false;
-      const vectors = sources.map(([, values]) => values);
-      const own = solveWeights(vectors, sample.found);
-      const wanted = solveWeights(vectors, sample.wanted);
-      return (
-        own !== undefined &&
-        wanted !== undefined &&
-        own.every((weight, index) => index === base || Math.abs(weight - (wanted[index] ?? 0)) < 0.15)
-      );
-    });
-    if (found.length < matrices.length * 0.8) return undefined;
-    return {
-      tensors: found.map(({ name }) => name),
-      figures: { tensors: found.length },
-      sentence: `the experts have about their weights in ${counted(found.length, 'tensor')}, and the rest is not the base: another base was used`,
-    };
-  },
-};
+export const anotherBase = fault('another_base', async (evidence, names) => {
+  const matrices = [...evidence.expected.values()].filter(({ shape }) => shape.length > 1);
+  const found = (await evidence.sampled(names)).filter((sample) => {
+    const sources = [...sample.sources];
+    const base = sources.findIndex(([{ role }]) => role === 'base');
+    if (base < 0 || sources.length < 2 || sample.shape.length < 2) return false;
+    const vectors = sources.map(([, values]) => values);
+    const own = solveWeights(vectors, sample.found);
+    const wanted = solveWeights(vectors, sample.wanted);
+    return (
+      own !== undefined &&
+      wanted !== undefined &&
+      own.every((weight, index) => index === base || Math.abs(weight - (wanted[index] ?? 0)) < 0.15)
+    );
+  });
+  if (found.length < matrices.length * 0.8) return undefined;
+  return finding(
+    found.map(({ name }) => name),
+    `the experts have about their weights in ${counted(found.length, 'tensor')}, and the rest is not the base: another base was used`,
+  );
+});
 
 /** A fault: the output is a weighted sum, but the recipe's merge is not. */
-export const linearInstead: FaultKind = {
-  kind: 'linear_instead',
-  find: async (evidence, names) => {
-    const found = (await solvedIn(evidence, names)).filter(({ wanted }) => wanted === undefined);
-    const [first] = found;
-    if (first === undefined) return undefined;
-    const weights = worded(
-      first.sources,
-      medians(found, (solved) => solved.weights),
-    );
-    return {
-      tensors: found.map(({ sample }) => sample.name),
-      figures: { weights, tensors: found.length },
-      sentence: `${counted(found.length, 'tensor')} are a plain weighted sum, ${weights}, and the recipe’s method ${evidence.method} gives none`,
-    };
-  },
-};
+export const linearInstead = fault('linear_instead', async (evidence, names) => {
+  const found = (await solvedIn(evidence, names)).filter(({ wanted }) => wanted === undefined);
+  const [first] = found;
+  if (first === undefined) return undefined;
+  const weights = worded(
+    first.sources,
+    medians(found, (solved) => solved.weights),
+  );
+  return finding(
+    found.map(({ sample }) => sample.name),
+    `${counted(found.length, 'tensor')} are a plain weighted sum, ${weights}, and the recipe’s method ${evidence.method} gives none`,
+    { weights },
+  );
+});
 
 const changesOf = ({
   found,
@@ -370,65 +355,52 @@ const changesOf = ({
   return base === undefined ? undefined : [minus(found, base), minus(wanted, base), base];
 };
 
-export const changeScaled: FaultKind = {
-  kind: 'change_scaled',
-  find: async (evidence, names) => {
-    const found = (await evidence.sampled(names)).flatMap((sample) => {
-      const [own, wanted, base] = changesOf(sample) ?? [];
-      if (own === undefined || wanted === undefined || base === undefined) return [];
-      const length = dot(wanted, wanted);
-      const factor = dot(own, wanted) / length;
-      if (!(length > 0) || near(factor, 1)) return [];
-      return fits(sample.found, combined([base, wanted], [1, factor]), sample.grain, [base])
-        ? [{ sample, factor }]
-        : [];
-    });
-    if (found.length === 0) return undefined;
-    const factor = figure(median(found.map((one) => one.factor)));
-    return {
-      tensors: found.map(({ sample }) => sample.name),
-      figures: { factor, tensors: found.length },
-      sentence: `the change against the base is ${factor} times the recipe’s (lambda or the sum of weights) in ${counted(found.length, 'tensor')}`,
-    };
-  },
-};
+export const changeScaled = fault('change_scaled', async (evidence, names) => {
+  const found = (await evidence.sampled(names)).flatMap((sample) => {
+    const [own, wanted, base] = changesOf(sample) ?? [];
+    if (own === undefined || wanted === undefined || base === undefined) return [];
+    const length = dot(wanted, wanted);
+    const factor = dot(own, wanted) / length;
+    if (!(length > 0) || near(factor, 1)) return [];
+    return fits(sample.found, combined([base, wanted], [1, factor]), sample.grain, [base])
+      ? [{ sample, factor }]
+      : [];
+  });
+  if (found.length === 0) return undefined;
+  const factor = figure(median(found.map((one) => one.factor)));
+  return finding(
+    found.map(({ sample }) => sample.name),
+    `the change against the base is ${factor} times the recipe’s (lambda or the sum of weights) in ${counted(found.length, 'tensor')}`,
+    { factor },
+  );
+});
 
 /** A fault: the method was applied to the weights themselves, as if the base were 0. */
-export const baseTakenForZero: FaultKind = {
-  kind: 'base_not_subtracted',
-  find: async (evidence, names) => {
-    if (evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
-    const found: string[] = [];
-    for (const sample of await evidence.sampled(names)) {
-      const { name, slices } = sample;
-      if (found.length === 0 && name === names[mostTried]) return undefined;
-      const values = await evidence.readWithout(name, 'base', slices);
-      if (values !== undefined && evidence.fitsSample(sample, values)) found.push(name);
-    }
-    if (found.length === 0) return undefined;
-    return {
-      tensors: found,
-      figures: { tensors: found.length },
-      sentence: `${counted(found.length, 'tensor')} ${found.length === 1 ? 'is' : 'are'} what ${evidence.method} makes of the weights themselves: the base was not subtracted`,
-    };
-  },
-};
+export const baseTakenForZero = fault('base_not_subtracted', async (evidence, names) => {
+  if (evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
+  const found: string[] = [];
+  for (const sample of await evidence.sampled(names)) {
+    const { name, slices } = sample;
+    if (found.length === 0 && name === names[mostTried]) return undefined;
+    const values = await evidence.readWithout(name, 'base', slices);
+    if (values !== undefined && evidence.fitsSample(sample, values)) found.push(name);
+  }
+  return finding(
+    found,
+    `${counted(found.length, 'tensor')} ${found.length === 1 ? 'is' : 'are'} what ${evidence.method} makes of the weights themselves: the base was not subtracted`,
+  );
+});
 
 /** Tensors to try first; others are tried only if one of these fits. */
 const mostTried = 6;
 
-export const baseNotAdded: FaultKind = {
-  kind: 'base_not_added',
-  find: async (evidence, names) => {
-    const found = (await evidence.sampled(names)).filter((sample) => {
-      const [, wanted, base] = changesOf(sample) ?? [];
-      return wanted !== undefined && base !== undefined && fits(sample.found, wanted, sample.grain, [base]);
-    });
-    if (found.length === 0) return undefined;
-    return {
-      tensors: found.map(({ name }) => name),
-      figures: { tensors: found.length },
-      sentence: `${counted(found.length, 'tensor')} are the merged change alone: the base was not added`,
-    };
-  },
-};
+export const baseNotAdded = fault('base_not_added', async (evidence, names) => {
+  const found = (await evidence.sampled(names)).filter((sample) => {
+    const [, wanted, base] = changesOf(sample) ?? [];
+    return wanted !== undefined && base !== undefined && fits(sample.found, wanted, sample.grain, [base]);
+  });
+  return finding(
+    found.map(({ name }) => name),
+    `${counted(found.length, 'tensor')} are the merged change alone: the base was not added`,
+  );
+});
