@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PageOverlap } from '../../src/study/pages/components/data/data.js';
+import type { Overlap } from '../../src/core/measure/analysis/overlap.js';
 import { drawPicture } from '../../src/study/pages/pictures/draw-picture.js';
 import { HeatMap } from '../../src/study/pages/pictures/heat-map.js';
 import { OverlapPicture } from '../../src/study/pages/pictures/overlap.js';
@@ -25,7 +25,7 @@ const cellsOf = (svg: string): Map<string, { y: number; fill: readonly number[] 
     ),
   );
 
-const overlapOf = (experts: readonly [string, string], cosines: readonly (number | null)[]): PageOverlap => {
+const overlapOf = (experts: readonly [string, string], cosines: readonly (number | null)[]): Overlap => {
   const part = (layer: number | null, cosine: number | null) => ({
     ...{ layer, cosine, signAgreement: 0.5, rowsAboveInBoth: 0.25 },
   });

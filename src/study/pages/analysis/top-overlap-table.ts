@@ -1,26 +1,16 @@
-import Papa from 'papaparse';
 import { visibleLine } from '../../../core/base/errors/visible.js';
 import type { TopOverlap } from '../../../core/measure/analysis/advice/top-overlap.js';
+import { encodeCsv } from '../../../core/texts/csv.js';
 
-const fields = [
-  'expert',
-  'other_expert',
-  'top_share',
-  'layer',
-  'rows',
-  'in_both',
-  'shared',
-  'chance',
-] as const;
+const fields = 'expert other_expert top_share layer rows in_both shared chance'.split(' ');
 
 /** Formats top overlaps as CSV: for each pair, a line per layer, then one for all layers. */
 export const encodeTopOverlaps = (overlaps: readonly TopOverlap[]): string => {
-  const data = overlaps.flatMap(({ experts: [expert, other], topShare, parts, whole }) =>
+  const rows = overlaps.flatMap(({ experts: [expert, other], topShare, parts, whole }) =>
     [...parts, whole].map(({ layer, rows, inBoth, shared, chance }) => [
       ...[visibleLine(expert), visibleLine(other), topShare, layer ?? 'all'],
       ...[rows, inBoth, shared ?? '', chance ?? ''],
     ]),
   );
-  // A spreadsheet would run a name beginning with = as a formula.
-  return `${Papa.unparse({ fields: [...fields], data }, { newline: '\n', escapeFormulae: true })}\n`;
+  return `${encodeCsv(fields, rows)}\n`;
 };

@@ -1,59 +1,30 @@
-import Papa from 'papaparse';
 import { visibleLine } from '../../../core/base/errors/visible.js';
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
+import { encodeCsv } from '../../../core/texts/csv.js';
 
-const fields = [
-  'tensor',
-  'layer',
-  'module',
-  'state',
-  'dtype_a',
-  'dtype_b',
-  'shape_a',
-  'shape_b',
-  'elements',
-  'differing',
-  'differing_bits',
-  'non_finite',
-  'max',
-  'mean',
-  'rms',
-  'relative',
-  'first',
-] as const;
-
-type Line = Readonly<Record<(typeof fields)[number], string | number | null | undefined>>;
+const columns: Readonly<Record<string, (of: TensorComparison) => string | number | null | undefined>> = {
+  tensor: ({ name }) => visibleLine(name),
+  layer: ({ layer }) => layer,
+  module: ({ module }) => visibleLine(module),
+  state: ({ state }) => state,
+  dtype_a: ({ a }) => a?.dtype,
+  dtype_b: ({ b }) => b?.dtype,
+  shape_a: ({ a }) => a?.shape.join(' '),
+  shape_b: ({ b }) => b?.shape.join(' '),
+  elements: ({ elements }) => elements,
+  differing: ({ difference }) => difference?.differing,
+  differing_bits: ({ difference }) => difference?.differingBits,
+  non_finite: ({ difference }) => difference?.nonFinite,
+  max: ({ difference }) => difference?.max,
+  mean: ({ difference }) => difference?.mean,
+  rms: ({ difference }) => difference?.rms,
+  relative: ({ difference }) => difference?.relative,
+  first: ({ difference }) => difference?.first.index,
+};
 
 /** Formats a comparison as CSV: a line per tensor, numbers unrounded. */
 export const comparisonCsv = ({ tensors }: Comparison): string =>
-  Papa.unparse(
-    {
-      fields: [...fields],
-      data: tensors.map((tensor) => {
-        const line = lineOf(tensor);
-        return fields.map((field) => line[field] ?? '');
-      }),
-    },
-    // A spreadsheet would run a name beginning with = as a formula.
-    { newline: '\n', escapeFormulae: true },
+  encodeCsv(
+    Object.keys(columns),
+    tensors.map((tensor) => Object.values(columns).map((read) => read(tensor) ?? '')),
   );
-
-const lineOf = ({ name, layer, module, state, a, b, elements, difference }: TensorComparison): Line => ({
-  tensor: visibleLine(name),
-  layer,
-  module: visibleLine(module),
-  state,
-  dtype_a: a?.dtype,
-  dtype_b: b?.dtype,
-  shape_a: a?.shape.join(' '),
-  shape_b: b?.shape.join(' '),
-  elements,
-  differing: difference?.differing,
-  differing_bits: difference?.differingBits,
-  non_finite: difference?.nonFinite,
-  max: difference?.max,
-  mean: difference?.mean,
-  rms: difference?.rms,
-  relative: difference?.relative,
-  first: difference?.first.index,
-});

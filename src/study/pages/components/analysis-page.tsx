@@ -42,12 +42,12 @@ export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
           title="Overlap of the experts' changes"
           lead={`Cosine: of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above its expert's threshold in both: ${showThresholds(analysedThresholds(data))}.`}
         >
-          <Overlaps overlaps={data.overlaps} roles={data.roles} />
+          <Overlaps {...data} />
         </Section>
       )}
       {data.topOverlaps.length === 0 ? null : (
         <Section id="largest" title="Overlap of the largest changes" lead={topLead(data)}>
-          <TopOverlaps overlaps={data.topOverlaps} roles={data.roles} />
+          <TopOverlaps {...data} />
         </Section>
       )}
     </main>

@@ -5,7 +5,7 @@ import { Grids } from './charts/grids.js';
 import { hasMatrices, Matrices } from './charts/matrices.js';
 import { Overlaps, TopOverlaps, topLead } from './charts/overlaps.js';
 import { hasScatter, Scatter } from './charts/scatter.js';
-import { Section } from './charts/section.js';
+import { Lines, Section } from './charts/section.js';
 import type { Fact, ReportData } from './data/data.js';
 import { hasScores } from './data/results.js';
 import { DataTable } from './tables/data-table.js';
@@ -50,11 +50,7 @@ const Provenance = ({ data }: { data: ReportData }) => (
     {data.omitted.length === 0 ? null : (
       <>
         <h3>Left out of this page</h3>
-        <ul>
-          {data.omitted.map((line) => (
-            <li key={line}>{line}</li>
-          ))}
-        </ul>
+        <Lines of={data.omitted} />
       </>
     )}
     {data.inputs.length === 0 ? null : (
@@ -70,11 +66,7 @@ const Provenance = ({ data }: { data: ReportData }) => (
     {data.warnings.length === 0 ? null : (
       <>
         <h3>Warnings</h3>
-        <ul>
-          {data.warnings.map((line) => (
-            <li key={line}>{line}</li>
-          ))}
-        </ul>
+        <Lines of={data.warnings} />
       </>
     )}
   </Section>
@@ -178,14 +170,14 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
             {data.analysis.overlaps.length === 0 ? null : (
               <>
                 <h3>Overlap of the experts' changes</h3>
-                <Overlaps overlaps={data.analysis.overlaps} roles={data.analysis.roles} />
+                <Overlaps {...data.analysis} />
               </>
             )}
             {data.analysis.topOverlaps.length === 0 ? null : (
               <>
                 <h3>Overlap of the largest changes</h3>
                 <p class="none">{topLead(data.analysis)}</p>
-                <TopOverlaps overlaps={data.analysis.topOverlaps} roles={data.analysis.roles} />
+                <TopOverlaps {...data.analysis} />
               </>
             )}
           </Section>

@@ -1,7 +1,7 @@
 import { formatBytes, formatSeconds } from '../../../core/base/format.js';
 import { runStates } from '../../training/run-state.js';
 import type { Amount, StudyState } from '../study/study-state.js';
-import { Heads, Section, Wide } from './charts/section.js';
+import { Heads, Lines, Section, Wide } from './charts/section.js';
 
 const mostRuns = 60;
 
@@ -31,11 +31,7 @@ export const StudyPage = ({
           title="Not readable at this moment"
           lead="Another process may be writing it. Figures are those of the look before."
         >
-          <ul class="notes">
-            {state.unread.map((message) => (
-              <li key={message}>{message}</li>
-            ))}
-          </ul>
+          <Lines of={state.unread} kind="notes" />
         </Section>
       )}
       {state.training === null ? null : <Training runs={state.training} />}

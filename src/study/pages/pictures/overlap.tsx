@@ -1,5 +1,6 @@
 import { scaleLinear } from 'd3-scale';
-import type { PageOverlap, PageTopOverlap } from '../components/data/data.js';
+import type { TopOverlap } from '../../../core/measure/analysis/advice/top-overlap.js';
+import type { Overlap } from '../../../core/measure/analysis/overlap.js';
 import { percent } from '../components/data/numbers.js';
 import { ink, Picture, tenths } from './picture.js';
 
@@ -21,36 +22,19 @@ export type LayerFigures<Key extends string> = { readonly layer: number | null }
   Record<Key, number | null>
 >;
 
+const blue = { style: 'line-cosine', colour: '#1b6ca8', dash: undefined } as const;
+const orange = { style: 'line-sign', colour: '#b0560f', dash: '6 3' } as const;
+const green = { style: 'line-rows', colour: '#238443', dash: '2 3' } as const;
+
 export const measures = [
-  { key: 'cosine', label: 'cosine', style: 'line-cosine', colour: '#1b6ca8', dash: undefined, legendAt: 0 },
-  {
-    key: 'signAgreement',
-    label: 'sign agreement',
-    style: 'line-sign',
-    colour: '#b0560f',
-    dash: '6 3',
-    legendAt: 82,
-  },
-  {
-    key: 'rowsAboveInBoth',
-    label: 'rows above in both',
-    style: 'line-rows',
-    colour: '#238443',
-    dash: '2 3',
-    legendAt: 204,
-  },
+  { key: 'cosine', label: 'cosine', ...blue, legendAt: 0 },
+  { key: 'signAgreement', label: 'sign agreement', ...orange, legendAt: 82 },
+  { key: 'rowsAboveInBoth', label: 'rows above in both', ...green, legendAt: 204 },
 ] as const satisfies readonly Measure[];
 
 export const topMeasures = [
-  {
-    key: 'shared',
-    label: 'of the largest, in both',
-    style: 'line-cosine',
-    colour: '#1b6ca8',
-    dash: undefined,
-    legendAt: 0,
-  },
-  { key: 'chance', label: 'by chance', style: 'line-rows', colour: '#238443', dash: '2 3', legendAt: 160 },
+  { key: 'shared', label: 'of the largest, in both', ...blue, legendAt: 0 },
+  { key: 'chance', label: 'by chance', ...green, legendAt: 160 },
 ] as const satisfies readonly Measure[];
 
 const [left, width, row] = [44, 340, 12];
@@ -58,7 +42,7 @@ const [left, width, row] = [44, 340, 12];
 /** Formats a measure, with U+2212 as minus. */
 export const showMeasure = (value: number | null): string => value?.toFixed(3).replace('-', '−') ?? '–';
 
-export const describeOverlap = ({ experts, whole }: PageOverlap): string =>
+export const describeOverlap = ({ experts, whole }: Overlap): string =>
   `Overlap of the changes of ${experts.join(' and ')} by layer: ${measures
     .map(({ key, label }) => `${label} ${showMeasure(whole[key])} in the whole model`)
     .join(', ')}`;
@@ -81,7 +65,7 @@ export const Line = ({
   />
 );
 
-export const describeTopOverlap = ({ experts, topShare, whole }: PageTopOverlap): string =>
+export const describeTopOverlap = ({ experts, topShare, whole }: TopOverlap): string =>
   `Overlap of the largest changes of ${experts.join(' and ')} by layer: of the ${percent(topShare)} of the rows of each matrix that changed most ${percent(whole.shared ?? 0)} are the same rows, ${percent(whole.chance ?? 0)} by chance`;
 
 const layersOf = <Part extends { readonly layer: number | null }>(parts: readonly Part[]): Part[] =>
@@ -210,7 +194,7 @@ const LayerPicture = <Key extends string>({
   );
 };
 
-export const OverlapPicture = ({ overlap }: { overlap: PageOverlap }) => (
+export const OverlapPicture = ({ overlap }: { overlap: Overlap }) => (
   <LayerPicture
     title={overlap.experts.join(' and ')}
     subtitle="overlap of their changes, by layer"
@@ -220,7 +204,7 @@ export const OverlapPicture = ({ overlap }: { overlap: PageOverlap }) => (
   />
 );
 
-export const TopOverlapPicture = ({ overlap }: { overlap: PageTopOverlap }) => (
+export const TopOverlapPicture = ({ overlap }: { overlap: TopOverlap }) => (
   <LayerPicture
     title={overlap.experts.join(' and ')}
     subtitle={`overlap of the largest ${percent(overlap.topShare)} of changed rows, by layer`}

@@ -2,6 +2,8 @@ import { join, resolve } from 'node:path';
 import type { ComponentType } from 'preact';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { itemAt, valueAt } from '../../../core/base/errors/lookup.js';
+import type { TopOverlap } from '../../../core/measure/analysis/advice/top-overlap.js';
+import type { Overlap } from '../../../core/measure/analysis/overlap.js';
 import { recordName } from '../../batch/planning/record-names.js';
 import { Board } from '../../scores/boards/board.js';
 import { alpha } from '../../scores/layouts/alpha.js';
@@ -11,7 +13,7 @@ import type { ScoredExperiment } from '../../scores/reading/scored-experiment.js
 import { readAnalysis } from '../analysis/analysis-data.js';
 import { methodsOf } from '../components/charts/gains.js';
 import { layOut, placeOf, short } from '../components/charts/grids.js';
-import type { Band, PageGrid, PageOverlap, PageTask, PageTopOverlap } from '../components/data/data.js';
+import type { Band, PageGrid, PageTask } from '../components/data/data.js';
 import { showScore } from '../components/data/numbers.js';
 import { named } from '../components/data/results.js';
 import { ConfigurationsPicture } from '../pictures/configurations.js';
@@ -233,10 +235,10 @@ const analysisPictures = async (experiment: ScoredExperiment): Promise<Made[]> =
   ];
 };
 
-const ofPair = <Overlap extends PageOverlap | PageTopOverlap>(
+const ofPair = <Pair extends Overlap | TopOverlap>(
   kind: string,
-  Drawing: ComponentType<{ overlap: Overlap }>,
-  overlap: Overlap,
+  Drawing: ComponentType<{ overlap: Pair }>,
+  overlap: Pair,
   tables: ReadonlyMap<string, ScoreTable>,
 ): Made => {
   const table = valueAt(tables, `${kind}/${overlap.experts.join('+')}`);

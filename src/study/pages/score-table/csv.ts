@@ -1,5 +1,5 @@
-import Papa from 'papaparse';
 import { visibleLine } from '../../../core/base/errors/visible.js';
+import { encodeCsv } from '../../../core/texts/csv.js';
 import type { ScoreTable } from '../../scores/reading/score-table.js';
 import { type LongRow, longRows } from './long-rows.js';
 
@@ -29,11 +29,11 @@ const fields = [
 export const csvScoresStart = fields.slice(0, 5).join(',');
 
 /** Formats tables as one CSV: a line per filled cell, 12 digits, on the shown scale. */
-export const csvScores = (tables: readonly ScoreTable[]): string => {
-  const data = longRows(tables).map((row) => fields.map((field) => shown(row[field])));
-  // A spreadsheet would run a name beginning with = as a formula.
-  return Papa.unparse({ fields: [...fields], data }, { newline: '\n', escapeFormulae: true });
-};
+export const csvScores = (tables: readonly ScoreTable[]): string =>
+  encodeCsv(
+    fields,
+    longRows(tables).map((row) => fields.map((field) => shown(row[field]))),
+  );
 
 const shown = (value: string | number | boolean | undefined): string | number => {
   if (typeof value === 'number') return Number(value.toPrecision(12));

@@ -10,7 +10,7 @@ import {
 } from '../../pictures/curves.js';
 import type { PageTable, ReportData } from '../data/data.js';
 import { named } from '../data/results.js';
-import { Choice, SaveSvg, Section } from './section.js';
+import { Choice, SavedFigure, Section } from './section.js';
 
 const curveTables = ({ tables }: ReportData): PageTable[] =>
   tables.filter(({ id }) => /^alpha(\/|$)/.test(id) && !id.endsWith('/differences'));
@@ -24,21 +24,13 @@ const LineKey = ({ style, dash }: Pick<(typeof kinds)[number], 'style' | 'dash'>
 );
 
 const Panel = ({ title, lines }: { title: string; lines: readonly CurveLine[] }) => (
-  <figure>
-    <figcaption>
-      <b>{title}</b>
-    </figcaption>
-    <svg
-      viewBox={`0 0 ${width} ${height}`}
-      width={width}
-      height={height}
-      role="img"
-      aria-label={`${title}: score by α: ${describeCurves(lines)}`}
-    >
-      <CurveLines lines={lines} />
-    </svg>
-    <SaveSvg name={`linearity ${title}`} />
-  </figure>
+  <SavedFigure
+    {...{ title, width, height }}
+    label={`${title}: score by α: ${describeCurves(lines)}`}
+    name={`linearity ${title}`}
+  >
+    <CurveLines lines={lines} />
+  </SavedFigure>
 );
 
 export const Curves = ({ data }: { data: ReportData }) => {

@@ -6,7 +6,7 @@ import { tenths } from '../../pictures/picture.js';
 import type { PageCell, PageTable, ReportData } from '../data/data.js';
 import { rangeOf } from '../data/heat.js';
 import { named } from '../data/results.js';
-import { Choice, SaveSvg, Section } from './section.js';
+import { Choice, SavedFigure, Section } from './section.js';
 
 const [width, left, top, step, barHeight] = [340, 4, 6, 34, 11] as const;
 
@@ -67,50 +67,42 @@ const Panel = ({
     .range([left, width - right]);
   if (shown.length === 0) return null;
   return (
-    <figure>
-      <figcaption>
-        <b>{title}</b>
-      </figcaption>
-      <svg
-        viewBox={`0 0 ${width} ${height}`}
-        width={width}
-        height={height}
-        role="img"
-        aria-label={`${title}: ${shown.map(({ method, cell }) => described(method, cell)).join('; ')}`}
-      >
-        {shown.map(({ method, cell, value }, at) => {
-          const y = top + step * at;
-          const [low, high] = cell.interval ?? [value, value];
-          const middle = y + 14 + barHeight / 2;
-          return (
-            <g key={method.id}>
-              <title>{described(method, cell)}</title>
-              <text class="tick" x={left} y={y + 9}>
-                {method.label}
-              </text>
-              <rect
-                class={method.isReference ? 'bar bar-reference' : 'bar'}
-                x={tenths(Math.min(x(0), x(value)))}
-                y={y + 14}
-                width={tenths(Math.abs(x(value) - x(0)))}
-                height={barHeight}
+    <SavedFigure
+      {...{ title, width, height }}
+      label={`${title}: ${shown.map(({ method, cell }) => described(method, cell)).join('; ')}`}
+      name={`gain ${title}`}
+    >
+      {shown.map(({ method, cell, value }, at) => {
+        const y = top + step * at;
+        const [low, high] = cell.interval ?? [value, value];
+        const middle = y + 14 + barHeight / 2;
+        return (
+          <g key={method.id}>
+            <title>{described(method, cell)}</title>
+            <text class="tick" x={left} y={y + 9}>
+              {method.label}
+            </text>
+            <rect
+              class={method.isReference ? 'bar bar-reference' : 'bar'}
+              x={tenths(Math.min(x(0), x(value)))}
+              y={y + 14}
+              width={tenths(Math.abs(x(value) - x(0)))}
+              height={barHeight}
+            />
+            <path class="zero" d={`M${tenths(x(0))} ${y + 12}v${barHeight + 4}`} />
+            {cell.interval === undefined ? null : (
+              <path
+                class="whisker"
+                d={`M${tenths(x(low))} ${middle}H${tenths(x(high))}M${tenths(x(low))} ${middle - 3}v6M${tenths(x(high))} ${middle - 3}v6`}
               />
-              <path class="zero" d={`M${tenths(x(0))} ${y + 12}v${barHeight + 4}`} />
-              {cell.interval === undefined ? null : (
-                <path
-                  class="whisker"
-                  d={`M${tenths(x(low))} ${middle}H${tenths(x(high))}M${tenths(x(low))} ${middle - 3}v6M${tenths(x(high))} ${middle - 3}v6`}
-                />
-              )}
-              <text x={width} y={middle + 4} text-anchor="end">
-                {signed(cell)}
-              </text>
-            </g>
-          );
-        })}
-      </svg>
-      <SaveSvg name={`gain ${title}`} />
-    </figure>
+            )}
+            <text x={width} y={middle + 4} text-anchor="end">
+              {signed(cell)}
+            </text>
+          </g>
+        );
+      })}
+    </SavedFigure>
   );
 };
 

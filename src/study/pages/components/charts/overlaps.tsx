@@ -11,7 +11,7 @@ import {
   showMeasure,
   topMeasures,
 } from '../../pictures/overlap.js';
-import type { PageAnalysis, PageOverlap, PageTopOverlap } from '../data/data.js';
+import type { PageAnalysis } from '../data/data.js';
 import { percent } from '../data/numbers.js';
 import { groupsOfPairs } from '../data/pair-groups.js';
 import { Heads, Wide } from './section.js';
@@ -92,18 +92,48 @@ export const LayerFigure = <Name extends string>({
   );
 };
 
-const Grouped = <Pair extends { readonly experts: readonly [string, string] }>({
+interface PairOfExperts<Name extends string> {
+  readonly experts: readonly [string, string];
+  readonly parts: readonly LayerFigures<Name>[];
+  readonly whole: LayerFigures<Name>;
+}
+
+const Pairs = <Name extends string, Pair extends PairOfExperts<NoInfer<Name>>>({
   pairs,
   roles,
-  draw,
+  ofWhole,
+  of: measured,
+  describe,
+  sentence,
 }: {
   pairs: readonly Pair[];
   roles: PageAnalysis['roles'];
-  draw: (pair: Pair) => ComponentChildren;
+  ofWhole: string;
+  of: readonly Measure<Name>[];
+  describe: (pair: Pair) => string;
+  sentence: (pair: Pair) => string;
 }) => (
   <>
+    <Key of={measured} />
     {groupsOfPairs(pairs, roles).map(({ title, isOpen, pairs: of }) => {
-      const figures = <div class="figures">{of.map(draw)}</div>;
+      const figures = (
+        <div class="figures">
+          {of.map((pair) => (
+            <LayerFigure
+              key={pair.experts.join('\n')}
+              title={pair.experts.join(' and ')}
+              label={describe(pair)}
+              parts={pair.parts}
+              whole={pair.whole}
+              ofWhole={ofWhole}
+              measures={measured}
+            >
+              {' '}
+              {sentence(pair)}
+            </LayerFigure>
+          ))}
+        </div>
+      );
       if (title === null) return figures;
       return (
         <details key={title} class="group" open={isOpen}>
@@ -117,66 +147,29 @@ const Grouped = <Pair extends { readonly experts: readonly [string, string] }>({
   </>
 );
 
-export const Overlaps = ({
-  overlaps,
-  roles,
-}: {
-  overlaps: readonly PageOverlap[];
-  roles: PageAnalysis['roles'];
-}) => (
-  <>
-    <Key of={measures} />
-    <Grouped
-      pairs={overlaps}
-      {...{ roles }}
-      draw={(overlap) => (
-        <LayerFigure
-          key={overlap.experts.join('\n')}
-          title={overlap.experts.join(' and ')}
-          label={describeOverlap(overlap)}
-          parts={overlap.parts}
-          whole={overlap.whole}
-          ofWhole="whole model"
-          measures={measures}
-        >
-          {' '}
-          cosine {showMeasure(overlap.whole.cosine)} in the whole model
-        </LayerFigure>
-      )}
-    />
-  </>
+export const Overlaps = ({ overlaps, roles }: Pick<PageAnalysis, 'overlaps' | 'roles'>) => (
+  <Pairs
+    pairs={overlaps}
+    roles={roles}
+    ofWhole="whole model"
+    of={measures}
+    describe={describeOverlap}
+    sentence={({ whole }) => `cosine ${showMeasure(whole.cosine)} in the whole model`}
+  />
 );
 
 export const topLead = ({ topOverlaps, rows }: Pick<PageAnalysis, 'topOverlaps' | 'rows'>): string =>
   `The share of rows that both experts have among the ${percent(topOverlaps[0]?.topShare ?? 0)} with the largest MAV of ${rows} rows in each matrix; beside it, the share for rows drawn at random.`;
 
-export const TopOverlaps = ({
-  overlaps,
-  roles,
-}: {
-  overlaps: readonly PageTopOverlap[];
-  roles: PageAnalysis['roles'];
-}) => (
-  <>
-    <Key of={topMeasures} />
-    <Grouped
-      pairs={overlaps}
-      {...{ roles }}
-      draw={(overlap) => (
-        <LayerFigure
-          key={overlap.experts.join('\n')}
-          title={overlap.experts.join(' and ')}
-          label={describeTopOverlap(overlap)}
-          parts={overlap.parts}
-          whole={overlap.whole}
-          ofWhole="all layers"
-          measures={topMeasures}
-        >
-          {' '}
-          {showMeasure(overlap.whole.shared)} of {overlap.whole.rows} rows, by chance{' '}
-          {showMeasure(overlap.whole.chance)}
-        </LayerFigure>
-      )}
-    />
-  </>
+export const TopOverlaps = ({ topOverlaps, roles }: Pick<PageAnalysis, 'topOverlaps' | 'roles'>) => (
+  <Pairs
+    pairs={topOverlaps}
+    roles={roles}
+    ofWhole="all layers"
+    of={topMeasures}
+    describe={describeTopOverlap}
+    sentence={({ whole: { shared, rows, chance } }) =>
+      `${showMeasure(shared)} of ${rows} rows, by chance ${showMeasure(chance)}`
+    }
+  />
 );

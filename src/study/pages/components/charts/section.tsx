@@ -80,3 +80,37 @@ export const Heads = ({ of }: { of: readonly string[] }) => (
     </tr>
   </thead>
 );
+
+export const Lines = ({ of, kind }: { of: readonly string[]; kind?: string }) => (
+  <ul class={kind}>
+    {of.map((line) => (
+      <li key={line}>{line}</li>
+    ))}
+  </ul>
+);
+
+/** A picture with a title and a button that saves it. */
+export const SavedFigure = ({
+  title,
+  label,
+  name,
+  children,
+  ...size
+}: {
+  title: string;
+  label: string;
+  name: string;
+  width: number;
+  height: number;
+  children: ComponentChildren;
+}) => (
+  <figure>
+    <figcaption>
+      <b>{title}</b>
+    </figcaption>
+    <svg viewBox={`0 0 ${size.width} ${size.height}`} {...size} role="img" aria-label={label}>
+      {children}
+    </svg>
+    <SaveSvg name={name} />
+  </figure>
+);

@@ -1,4 +1,6 @@
 import type { Proposal } from '../../../../core/measure/analysis/advice/proposal.js';
+import type { TopOverlap } from '../../../../core/measure/analysis/advice/top-overlap.js';
+import type { Overlap } from '../../../../core/measure/analysis/overlap.js';
 import type { Verdict } from '../../../scores/comparing/conclusion.js';
 import type { ScoredModel } from '../../../scores/reading/scored-experiment.js';
 
@@ -154,35 +156,6 @@ export interface PagePublished {
   readonly cells: readonly (readonly (number | null)[])[];
 }
 
-/** Overlap of two experts' changes in each layer, outside the layers (null), and in the whole model. */
-export interface PageOverlap {
-  readonly experts: readonly [string, string];
-  readonly parts: readonly OverlapFigures[];
-  readonly whole: OverlapFigures;
-}
-
-export interface OverlapFigures {
-  readonly layer: number | null;
-  readonly cosine: number | null;
-  readonly signAgreement: number | null;
-  readonly rowsAboveInBoth: number;
-}
-
-export interface PageTopOverlap {
-  readonly experts: readonly [string, string];
-  readonly topShare: number;
-  readonly parts: readonly TopFigures[];
-  readonly whole: TopFigures;
-}
-
-export interface TopFigures {
-  readonly layer: number | null;
-  readonly rows: number;
-  readonly inBoth: number;
-  readonly shared: number | null;
-  readonly chance: number | null;
-}
-
 export interface PageProposal extends Omit<Proposal, 'common' | 'concerns'> {
   readonly command: string;
   readonly warnings: readonly string[];
@@ -197,9 +170,9 @@ export interface PageAnalysis {
   readonly opening: number;
   readonly experts: readonly PageExpert[];
   readonly published: readonly PagePublished[];
-  readonly overlaps: readonly PageOverlap[];
+  readonly overlaps: readonly Overlap[];
   /** Overlaps of the largest changes; empty unless requested. */
-  readonly topOverlaps: readonly PageTopOverlap[];
+  readonly topOverlaps: readonly TopOverlap[];
   /** Proposed swaps; empty without pairs of a task and a language expert. */
   readonly proposals: readonly PageProposal[];
   /** Experts' roles in a layer swap, by name. */

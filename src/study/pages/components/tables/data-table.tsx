@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { fixed } from '../../../scores/reading/score-table.js';
-import { Caption, Wide } from '../charts/section.js';
+import { Caption, Lines, Wide } from '../charts/section.js';
 import type { PageCell, PageTable } from '../data/data.js';
 import { usePrinted } from '../data/printing.js';
 
@@ -156,13 +156,7 @@ export const DataTable = ({ table }: { table: PageTable }) => {
         </table>
       </Wide>
       <Pages page={at} pages={pages} of={table.title} go={setPage} />
-      {notes.length === 0 ? null : (
-        <ul class="notes">
-          {notes.map((note) => (
-            <li key={note}>{note}</li>
-          ))}
-        </ul>
-      )}
+      {notes.length === 0 ? null : <Lines of={notes} kind="notes" />}
     </div>
   );
 };

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { describeRows, HeatMap } from '../../pictures/heat-map.js';
 import { HeatTable } from '../charts/heat-table.js';
-import { Caption, Heads, Wide } from '../charts/section.js';
+import { Caption, Heads, Lines, Wide } from '../charts/section.js';
 import type { PageAnalysis, PageExpert } from '../data/data.js';
 import { download, svgOf } from '../data/download.js';
 import { showNumber, showThresholds, sixDecimals } from '../data/numbers.js';
@@ -69,14 +69,6 @@ export const analysedThresholds = ({ experts, stops }: PageAnalysis) =>
 
 const sentencesFirst = 5;
 
-const Sentences = ({ of }: { of: readonly string[] }) => (
-  <ul class="advice">
-    {of.map((sentence) => (
-      <li key={sentence}>{sentence}</li>
-    ))}
-  </ul>
-);
-
 export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
   const { experts, stops, opening, published, advice, base, rows, bottom, top } = analysis;
   const [together, setTogether] = useState(true);
@@ -110,11 +102,11 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   return (
     <>
-      <Sentences of={advice.slice(0, sentencesFirst)} />
+      <Lines of={advice.slice(0, sentencesFirst)} kind="advice" />
       {advice.length <= sentencesFirst ? null : (
         <details>
           <summary>{advice.length - sentencesFirst} more findings</summary>
-          <Sentences of={advice.slice(sentencesFirst)} />
+          <Lines of={advice.slice(sentencesFirst)} kind="advice" />
         </details>
       )}
       <Wide label="Mean absolute change of each expert">
