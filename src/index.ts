@@ -2,11 +2,7 @@
 
 import './core/native/check-node.js';
 
-export {
-  type AnalyzeOptions,
-  type AnalyzeParameters,
-  analyze,
-} from './api/analyze.js';
+export { type AnalyzeOptions, type AnalyzeParameters, analyze } from './api/analyze.js';
 export { type Attestation, type AttestOptions, attest } from './api/attest.js';
 export { bundle } from './api/bundle.js';
 export { type ChainOptions, chain } from './api/chain.js';

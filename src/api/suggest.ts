@@ -73,10 +73,7 @@ export const suggest = async (
     base,
     [task, language],
     'input',
-    {
-      ...options,
-      ...{ stack, config, allowNonFinite, inLayers: true, checkBase: true },
-    },
+    { ...options, ...{ stack, config, allowNonFinite, inLayers: true, checkBase: true } },
   );
   const given = config === undefined ? {} : { config: await absoluteModel(process.cwd(), config) };
   const [ofTask, ofLanguage] = [itemAt(experts, 0), itemAt(experts, 1)];

@@ -55,9 +55,7 @@ export const evaluate = command({
     allowServe: option(
       '--allow-serve',
       'run serve: and arguments: of a folder that no batch of yours has made',
-      {
-        group: optionGroups.running,
-      },
+      { group: optionGroups.running },
     ),
     inPlace: inPlace('score merges that are not written too, without writing them'),
     separate: option('--separate', 'a process of lm_eval for each model, not one for all', {

@@ -54,9 +54,7 @@ const recipeChoose = command({
     top: option(
       '--top <k>',
       'instead of a threshold: the k layers of the largest statistic from the language expert',
-      {
-        parse: toNumber,
-      },
+      { parse: toNumber },
     ),
     statistic: option(
       '--statistic <which>',

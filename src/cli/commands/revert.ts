@@ -21,10 +21,7 @@ export const revert = command({
     keep: option(
       '--keep <which>',
       "layers that stay the expert's: those between, or the first and last ones",
-      {
-        choices: ['middle', 'top-bottom'],
-        default: 'middle',
-      },
+      { choices: ['middle', 'top-bottom'], default: 'middle' },
     ),
     others: option('--others <which>', 'tensors outside the layers', {
       choices: ['keep', 'revert'],
@@ -33,10 +30,7 @@ export const revert = command({
     norms: option(
       '--norms <which>',
       'norms inside the layers: as their layer, or average: as --others says',
-      {
-        choices: ['layer', 'average'],
-        default: 'layer',
-      },
+      { choices: ['layer', 'average'], default: 'layer' },
     ),
     threshold: option('--threshold <t>', 'revert the rows whose MAV is below it, instead of layers', {
       parse: toNumber,

@@ -11,9 +11,7 @@ export const select = command({
     scores: option(
       '--scores <csv|dir>',
       'columns name and score, or the directory of an evaluated experiment',
-      {
-        required: true,
-      },
+      { required: true },
     ),
     analysis: option(
       '--analysis <dir>',
@@ -38,9 +36,7 @@ export const select = command({
     atLeast: option(
       '--at-least <name=score...>',
       'leave out what scores less: a number, base, or base+0.005',
-      {
-        parse: toNamed,
-      },
+      { parse: toNamed },
     ),
   },
   examples: [

@@ -13,12 +13,7 @@ export const snakemake = command({
   name: 'snakemake',
   summary: 'print a workflow for Snakemake, whose executors run it on clusters and clouds',
   arguments: { experiment: experimentFile },
-  options: {
-    ...jobOptions,
-    ...snakemakeOptions,
-    ...evaluationOptions,
-    ...slurmEvaluationOptions,
-  },
+  options: { ...jobOptions, ...snakemakeOptions, ...evaluationOptions, ...slurmEvaluationOptions },
   examples: [
     ['layerloom experiment snakemake study.yaml --parts 16 --evaluate > Snakefile', 'merge and score'],
     [

@@ -45,10 +45,7 @@ export const swap = command({
     norms: option(
       '--norms <which>',
       'norms inside the layers: as their layer, or average: as --others says',
-      {
-        choices: ['layer', 'average'],
-        default: 'layer',
-      },
+      { choices: ['layer', 'average'], default: 'layer' },
     ),
     scaled: option(
       '--scaled',

@@ -28,10 +28,7 @@ const trainInit = command({
     way: option(
       '--way <which>',
       'plain: all parameters, for layer swapping; the others: modular fine-tuning (docs/training.md)',
-      {
-        choices: trainingWays,
-        default: 'plain',
-      },
+      { choices: trainingWays, default: 'plain' },
     ),
     partition: option(
       '--partition <file>',

@@ -20,9 +20,7 @@ export const tryModels = command({
     modelArgs: option(
       '--model-args <list>',
       "arguments of the harness's hf: dtype=float32,trust_remote_code=true",
-      {
-        parse: toArguments,
-      },
+      { parse: toArguments },
     ),
     lmEval,
   },

@@ -12,11 +12,7 @@ export const commandGroups = {
   installation: 'Installation and help:',
 } as const;
 
-export const optionGroups = {
-  output: 'Output:',
-  running: 'Running:',
-  messages: 'Messages:',
-} as const;
+export const optionGroups = { output: 'Output:', running: 'Running:', messages: 'Messages:' } as const;
 
 export type Example = readonly [command: string, purpose: string];
 

@@ -39,9 +39,7 @@ export const spellings: Readonly<Record<string, OtherSpellings>> = {
   '--dry-run': { meant: ['-n', '--simulate', '--what-if'] },
   '--checksums': { meant: ['--sha256', '--hash'] },
   '--rank': { meant: ['-r', '--r', '--lora-rank', '--max-rank'] },
-  '--set': {
-    meant: ['--learning-rate', '--lr', '--epochs'],
-  },
+  '--set': { meant: ['--learning-rate', '--lr', '--epochs'] },
   '--against-inputs': { meant: ['--check-inputs', '--recompute'] },
   '--limit': { meant: ['--num-samples', '--max-samples'] },
   '--lm-eval': { meant: ['--harness', '--lm-eval-path'] },

@@ -38,9 +38,7 @@ const modelReference: JsonSchema = {
     reference('recipe'),
     known(
       {
-        model: {
-          anyOf: [modelPath, reference('recipe')],
-        },
+        model: { anyOf: [modelPath, reference('recipe')] },
         lora: orNull(modelPath),
         override_architecture: orNull(text),
       },
@@ -49,12 +47,7 @@ const modelReference: JsonSchema = {
   ],
 };
 
-const range: JsonSchema = {
-  type: 'array',
-  items: wholeNumber,
-  minItems: 2,
-  maxItems: 2,
-};
+const range: JsonSchema = { type: 'array', items: wholeNumber, minItems: 2, maxItems: 2 };
 
 const contentsOf = (parameters: JsonSchema): Properties => ({
   models: orEmpty(listOf(known({ model: modelReference, parameters }, ['model']))),

@@ -173,9 +173,7 @@ export const recipeSchema = (): JsonSchema => {
     $defs: {
       recipe: {
         type: 'object',
-        properties: {
-          method: { description: 'The method of the merge.', enum: [...methods.keys()] },
-        },
+        properties: { method: { description: 'The method of the merge.', enum: [...methods.keys()] } },
         anyOf: [{ required: ['method'] }, { required: ['merge_method'] }, { required: ['experts'] }],
         allOf: [
           ...byKey('method', recipes),

@@ -89,9 +89,7 @@ export const noteMadeHere = async (
     await writeFile(
       partial,
       `${JSON.stringify({ directory, commands: sha256(JSON.stringify(commands)) })}\n`,
-      {
-        mode: 0o600,
-      },
+      { mode: 0o600 },
     );
     await rename(partial, note);
   } catch {

@@ -74,10 +74,7 @@ export const planSearch = async (
     options,
   );
   const { points } = space;
-  const { rows, reserved, steps, first, most } = forecastSearch(space, cost, {
-    ...settings,
-    budget,
-  });
+  const { rows, reserved, steps, first, most } = forecastSearch(space, cost, { ...settings, budget });
   const begun = new Set(first.flatMap((point) => itemAt(points, point).merges.map(({ name }) => name)));
   const planned = await planExperiment(input, {
     ...options,

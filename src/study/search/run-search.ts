@@ -98,11 +98,7 @@ export const runSearch = async (
     firstRow,
     onFailure: ({ name }, reason) => options.onWarning?.(`${name} is left out: ${reason}`),
   });
-  const trace = await searchSpace(space, landscape, {
-    ...settings,
-    budget,
-    onStep: options.onStep,
-  });
+  const trace = await searchSpace(space, landscape, { ...settings, budget, onStep: options.onStep });
   const choice = points.find(({ name }) => name === trace.choice);
   if (choice === undefined) throw new RangeError('the choice is a configuration of the space');
   if (options.inPlace) {

@@ -5,11 +5,7 @@ import { progressWords } from '../../core/base/progress.js';
  * missing. `diverged`: the loss is NaN, infinite or rose. `foreign`: a checkpoint does not fit the training's
  * base.
  */
-export const runStates = {
-  ...progressWords,
-  diverged: 'diverged',
-  foreign: 'foreign',
-} as const;
+export const runStates = { ...progressWords, diverged: 'diverged', foreign: 'foreign' } as const;
 
 export type RunState = keyof typeof runStates;
 

@@ -14,10 +14,7 @@ const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 't
   let own: Record<string, number> = {};
   for (const text of texts.filter(isOwn)) own = toNamed(text, own);
   const all = texts.filter((text) => !isOwn(text)).at(-1);
-  return {
-    threshold: all === undefined || all === 'auto' ? all : toNumber(all),
-    thresholds: own,
-  };
+  return { threshold: all === undefined || all === 'auto' ? all : toNumber(all), thresholds: own };
 };
 
 /** `--task` and `--lang` take one value each time, so an expert may be meant as a further value. */

@@ -101,11 +101,7 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
     printNext(next);
   }
   if (failed.length > 0)
-    throw new LayerloomError('BATCH_INCOMPLETE', {
-      out,
-      merges: result.merges.length,
-      failed,
-    });
+    throw new LayerloomError('BATCH_INCOMPLETE', { out, merges: result.merges.length, failed });
 };
 
 const dryRun = async (

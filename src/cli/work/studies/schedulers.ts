@@ -82,9 +82,7 @@ const print = (printed: Printed, { json }: OutputOptions): void => {
   else printText(String(Object.values(printed).at(-1)).trimEnd());
 };
 
-type CheckedJobs = JobParameters & {
-  readonly evaluation: (EvaluationJobs & JobLimits) | undefined;
-};
+type CheckedJobs = JobParameters & { readonly evaluation: (EvaluationJobs & JobLimits) | undefined };
 
 /**
  * @throws RECIPE_INVALID; USAGE for evaluations without models or tasks, and for settings

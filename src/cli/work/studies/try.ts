@@ -30,11 +30,7 @@ export const tryCommand = async ({ words, json, quiet, ...options }: TryCommandO
     if (!quiet) display.show(`${done} of ${models.length} models; ${models[done] ?? 'done'}`, `${done}`);
   };
   const trials = await interruptible((signal) =>
-    tryModels(models, prompt, {
-      ...options,
-      signal,
-      onModel: report,
-    }),
+    tryModels(models, prompt, { ...options, signal, onModel: report }),
   ).finally(() => display.end());
   if (json) printJson({ prompt, trials });
   else printText(describeTrials(trials, process.stdout.columns || 80));

@@ -96,11 +96,7 @@ export const planAnalysis = async (
       `${leftOut.length} tensors of three or more dimensions have no rows and are left out (${leftOut[0]}${leftOut.length > 1 ? ', …' : ''})`,
     );
   return {
-    reductions: {
-      inputs: [first, ...others].map(plannedInput),
-      tensors,
-      pairs: others.length > 1,
-    },
+    reductions: { inputs: [first, ...others].map(plannedInput), tensors, pairs: others.length > 1 },
     base: first,
     experts: others,
     warnings,

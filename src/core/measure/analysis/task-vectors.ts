@@ -54,10 +54,7 @@ export const computeTaskVectors = async (
   const { tensors: reduced, ...run } = await runReductions(
     reductions,
     options,
-    ({ magnitudes, ...rest }, reduction) => ({
-      ...rest,
-      rows: mavOf(reduction, magnitudes),
-    }),
+    ({ magnitudes, ...rest }, reduction) => ({ ...rest, rows: mavOf(reduction, magnitudes) }),
   );
   const warnings = [...plan.warnings, ...checkFinite(plan, reduced, options.allowNonFinite ?? false)];
   const experts = plan.experts.map((expert, index) => vectorsOf(plan, expert, index, reduced, rows));

@@ -30,12 +30,7 @@ export interface ExpertChange {
   readonly matrices: readonly MatrixChange[];
 }
 
-const model = z.object({
-  name: z.string(),
-  path: z.string(),
-  family: z.string(),
-  layers: layerCount,
-});
+const model = z.object({ name: z.string(), path: z.string(), family: z.string(), layers: layerCount });
 
 const tensor = z.object({
   name: z.string(),

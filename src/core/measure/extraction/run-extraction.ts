@@ -208,14 +208,7 @@ const assemble = async (
     shape: readonly number[],
     source: Location,
     from: string,
-  ): Piece => ({
-    name,
-    dtype,
-    shape,
-    source,
-    from,
-    bytes: bytesOfTensor(dtype, shape),
-  });
+  ): Piece => ({ name, dtype, shape, source, from, bytes: bytesOfTensor(dtype, shape) });
   const pieces = [
     ...plan.factors.flatMap(({ name, shape: [rows, columns], dtype, transposed, embedding }) => {
       const { rank } = valueAt(factors, name);

@@ -21,10 +21,5 @@ export const nearswap: TensorMethod<'required', NearswapParameters> = tensorMeth
   startsFromBase: true,
   models: { least: 1, most: 1 },
   shared: { t: anyNumber() },
-  expression: ({ base, models: [source], shared: { t } }) => ({
-    kind: 'nearSwap',
-    base,
-    source,
-    t,
-  }),
+  expression: ({ base, models: [source], shared: { t } }) => ({ kind: 'nearSwap', base, source, t }),
 });

@@ -20,9 +20,5 @@ export const arceeFusion: TensorMethod<'required', ArceeFusionParameters> = tens
   base: 'required',
   startsFromBase: true,
   models: { least: 1, most: 1 },
-  expression: ({ base, models: [source] }) => ({
-    kind: 'fusion',
-    base,
-    source,
-  }),
+  expression: ({ base, models: [source] }) => ({ kind: 'fusion', base, source }),
 });

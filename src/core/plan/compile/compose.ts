@@ -73,11 +73,7 @@ const composeValues = async (
   const { first, models, companions, vocabulary } = frame;
   const { layers } = first.architecture;
   const found = inNames(statistics.get(recipe) ?? noStatistics, first);
-  const compiled = recipe.compile({
-    layers,
-    models: models.map(viewOf),
-    ...found,
-  });
+  const compiled = recipe.compile({ layers, models: models.map(viewOf), ...found });
   for (const model of models) if (model.role === 'gates') await checkGates(model);
   checkVocabularies(models);
   const tensors = frame.tensorsOf(compiled);

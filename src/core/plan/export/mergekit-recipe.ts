@@ -116,10 +116,7 @@ const tensorRecipe = (
   const entries = models?.map((model, index) => {
     const weight = weights?.[index];
     const own = modelEntry(model);
-    return {
-      model: modelOf(own['model']),
-      ...pick(weight === undefined ? own : { weight, ...own }),
-    };
+    return { model: modelOf(own['model']), ...pick(weight === undefined ? own : { weight, ...own }) };
   });
   const stacked = slices?.map(({ sources, base: own, ...rest }) => {
     const listed = (sources as readonly Json[]).map(({ model, layer_range, ...parameters }) => ({

@@ -59,11 +59,7 @@ const step = z.discriminatedUnion('by', [
     source,
   }),
 ]);
-const schema = z.strictObject({
-  dtype,
-  tensor: z.unknown(),
-  multipliers: z.array(step).min(1).max(40),
-});
+const schema = z.strictObject({ dtype, tensor: z.unknown(), multipliers: z.array(step).min(1).max(40) });
 
 const checkStep = (one: Step, { shape, elements }: Target, refuse: Refuse): void => {
   const [rows = 1] = shape.length > 1 ? shape : [1];

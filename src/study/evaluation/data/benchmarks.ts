@@ -243,10 +243,7 @@ const declared = {
     problems: 1012,
     asks: 'answers',
     isPaper: true,
-    data: {
-      files: 'flores/LANG.devtest',
-      rows: 'a sentence a line, the same line in all languages',
-    },
+    data: { files: 'flores/LANG.devtest', rows: 'a sentence a line, the same line in all languages' },
   },
   mmlu: {
     title: 'MMLU',
@@ -295,10 +292,7 @@ const declared = {
     languages: mgsmCodes,
     problems: 250,
     asks: 'likelihoods',
-    data: {
-      files: 'mgsm_LANG.tsv',
-      rows: 'those of MGSM',
-    },
+    data: { files: 'mgsm_LANG.tsv', rows: 'those of MGSM' },
   },
   'mgsm-rev2': {
     title: 'MGSM-Rev2',
@@ -307,10 +301,7 @@ const declared = {
     languages: mgsmCodes,
     problems: 250,
     asks: 'answers',
-    data: {
-      files: 'mgsm_rev2/mgsm_LANG.tsv, exemplars.json',
-      rows: 'those of MGSM',
-    },
+    data: { files: 'mgsm_rev2/mgsm_LANG.tsv, exemplars.json', rows: 'those of MGSM' },
   },
   'mgsm-pro': {
     title: 'MGSM-Pro',
@@ -369,12 +360,7 @@ const declared = {
         isApart: true,
         rows: afriMmluRows,
       },
-      {
-        name: 'afrimmlu_translate_LANG_prompt_[1-5]',
-        metrics: acc,
-        shots: 0,
-        isApart: true,
-      },
+      { name: 'afrimmlu_translate_LANG_prompt_[1-5]', metrics: acc, shots: 0, isApart: true },
     ],
     spelling: 'iso3',
     languages: spelledBy('iso3', iroko),

@@ -127,11 +127,7 @@ export const prepareTasks = async (
       // The harness's own code metric requires this consent.
       ...(code.length === 0 ? {} : { HF_ALLOW_CODE_EVAL: '1' }),
       ...(local.length > 0 && local.length === running.length
-        ? {
-            HF_HUB_OFFLINE: '1',
-            HF_DATASETS_OFFLINE: '1',
-            HF_DATASETS_CACHE: join(folder, 'cache'),
-          }
+        ? { HF_HUB_OFFLINE: '1', HF_DATASETS_OFFLINE: '1', HF_DATASETS_CACHE: join(folder, 'cache') }
         : {}),
     },
     notes,

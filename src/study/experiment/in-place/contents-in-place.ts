@@ -38,10 +38,7 @@ export const contentsInPlace = (
       if (!isOfTheModel(file.name)) return [];
       return 'text' in file ? smallFileOf(file.name, Buffer.from(file.text)) : copyOf(file.name, file.copyOf);
     });
-    return {
-      form: formOfFiles(await Promise.all(small)),
-      parts: valueAt(placed.merges, merge).parts,
-    };
+    return { form: formOfFiles(await Promise.all(small)), parts: valueAt(placed.merges, merge).parts };
   };
 };
 

@@ -84,11 +84,7 @@ const magnitude: SparsifierKind<ByMagnitude> = {
 };
 
 const outliers: SparsifierKind<ByOutliers> = {
-  schema: z.strictObject({
-    by: z.literal('outliers'),
-    density: share,
-    gamma: z.number().min(0).max(1),
-  }),
+  schema: z.strictObject({ by: z.literal('outliers'), density: share, gamma: z.number().min(0).max(1) }),
   cuts: ({ density, gamma }, elements) => {
     const target = Math.floor(density * elements);
     const top = Math.floor(gamma * elements);

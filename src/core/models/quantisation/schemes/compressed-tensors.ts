@@ -159,12 +159,7 @@ const withZerosAndGroups = (
     of: [...of, ...[zerosName, groupsName].filter((name) => checkpoint.tensors.has(name))],
     form: {
       ...form,
-      zeros: zeros && {
-        ...zerosOf(form.codes, zeros),
-        stride: columns,
-        oneMore: false,
-        of: zeros,
-      },
+      zeros: zeros && { ...zerosOf(form.codes, zeros), stride: columns, oneMore: false, of: zeros },
       // With a scale per row, the order of columns does not matter.
       groups: columns > 1 ? groups : undefined,
     },

@@ -41,10 +41,7 @@ type Fixed = 'method' | 'name' | 'models' | 'slices' | keyof OwnParameters;
  * An entry of an experiment: a method and its parameters in camel case. Each parameter is a value, or a list
  * of values to try.
  */
-export type MergeInput = {
-  name: string;
-  method: Grid<RecipeInput['method']>;
-} & OwnParameters & {
+export type MergeInput = { name: string; method: Grid<RecipeInput['method']> } & OwnParameters & {
     [Name in Exclude<KeysOf<RecipeInput>, Fixed>]?:
       | Grid<Exclude<ValueOf<RecipeInput, Name>, undefined>>
       | undefined;
