@@ -3,7 +3,7 @@ import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { config, download, stack, threads } from '../options/common.js';
-import { toNumber } from '../options/parse.js';
+import { choiceOption, numberOption } from '../options/usual-options.js';
 
 export const analyze = command({
   name: 'analyze',
@@ -25,18 +25,9 @@ export const analyze = command({
       'rows whose MAV is above it count as changed; auto: what a third of the changed rows of the layers’ matrices exceed; NAME=T: of one expert',
       { repeatable: true, default: '1e-5' },
     ),
-    rows: option('--rows <which>', 'rows are input or output features', {
-      choices: ['input', 'output'],
-      default: 'input',
-    }),
-    bottom: option('--bottom <n>', 'number of first layers in the summary', {
-      parse: toNumber,
-      default: String(paperCounts.bottom),
-    }),
-    top: option('--top <n>', 'number of last layers in the summary', {
-      parse: toNumber,
-      default: String(paperCounts.top),
-    }),
+    rows: choiceOption('--rows <which>', 'rows are input or output features', ['input', 'output'], 'input'),
+    bottom: numberOption('--bottom <n>', 'number of first layers in the summary', String(paperCounts.bottom)),
+    top: numberOption('--top <n>', 'number of last layers in the summary', String(paperCounts.top)),
     task: option(
       '--task <expert>',
       'a task expert, as in swap: a model, or the name of an expert; with --lang, proposes the layers to swap',
@@ -45,10 +36,9 @@ export const analyze = command({
     language: option('--lang <expert>', 'a language expert: a model, or the name of an expert', {
       repeatable: true,
     }),
-    topShare: option(
+    topShare: numberOption(
       '--top-share <s>',
       'overlap of the largest changes of each pair: the share of the rows of each matrix, such as 0.1, that changed most',
-      { parse: toNumber },
     ),
     compare: option('--compare <csv...>', 'published tables to draw beside the experts'),
     stack,

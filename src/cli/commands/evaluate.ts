@@ -4,7 +4,8 @@ import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { toBenchmarks } from '../options/benchmarks.js';
 import { download, expect, inPlace, jobs, lmEval, modelWords } from '../options/common.js';
-import { toNumber, toWords } from '../options/parse.js';
+import { toWords } from '../options/parse.js';
+import { numberOption } from '../options/usual-options.js';
 
 export const evaluate = command({
   name: 'evaluate',
@@ -37,10 +38,7 @@ export const evaluate = command({
     }),
     only: option('--only <pattern>', 'only models of this name; * stands for any text', { repeatable: true }),
     part: option('--part <i/n>', 'score part i (from 0) of n of the models'),
-    limit: option('--limit <n>', 'score only the first problems of every task', {
-      parse: toNumber,
-      default: "the experiment's",
-    }),
+    limit: numberOption('--limit <n>', 'score only the first problems of every task', "the experiment's"),
     force: option('--force', 'score again what has scores'),
     import: option(
       '--import <dir>',

@@ -4,7 +4,7 @@ import { command, commandOfCommands } from '../framework/command.js';
 import { helpList, optionGroups, printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { toBenchmarks } from '../options/benchmarks.js';
-import { toNumber } from '../options/parse.js';
+import { numberOption } from '../options/usual-options.js';
 import { kubernetes } from './kubernetes.js';
 import { slurm } from './slurm.js';
 import { snakemake } from './snakemake.js';
@@ -27,12 +27,12 @@ const init = command({
       parse: toBenchmarks,
     }),
     data: option('--data <dir>', 'directory of local data', { default: 'the hub' }),
-    limit: option('--limit <n>', 'only the first problems of each task', { parse: toNumber }),
+    limit: numberOption('--limit <n>', 'only the first problems of each task'),
     problems: option(
       '--problems <first-last>',
       'the only rows of each task that may be scored, such as 200-249: those that no expert was trained on',
     ),
-    maxTokens: option('--max-tokens <n>', 'the most tokens of an answer', { parse: toNumber }),
+    maxTokens: numberOption('--max-tokens <n>', 'the most tokens of an answer'),
     out: option('-o, --out <file>', 'file to create', {
       default: printsByDefault,
       group: optionGroups.output,

@@ -5,6 +5,7 @@ import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { download, modelWords, threads } from '../options/common.js';
 import { toNumber } from '../options/parse.js';
+import { numberOption } from '../options/usual-options.js';
 
 export const extractLora = command({
   name: 'extract-lora',
@@ -17,10 +18,9 @@ export const extractLora = command({
       parse: toNumber,
       required: 'unless --energy, with which it is 128 by default',
     }),
-    energy: option(
+    energy: numberOption(
       '--energy <share>',
       "the smallest rank of each matrix that keeps this share of its change's squares: 0.9",
-      { parse: toNumber },
     ),
     modules: option(
       '--modules <pattern...>',
@@ -33,7 +33,7 @@ export const extractLora = command({
       '--save-modules <name...>',
       'modules to save whole, by names or the last parts of these: lm_head, input_layernorm',
     ),
-    seed: option('--seed <n>', 'seed of the random numbers', { parse: toNumber, default: '0' }),
+    seed: numberOption('--seed <n>', 'seed of the random numbers', '0'),
     out: option('-o, --out <dir>', 'directory to create', { required: true, group: optionGroups.output }),
     dtype: option('--dtype <dtype>', 'dtype of the factors', {
       choices: factorDtypes.map(torchName),

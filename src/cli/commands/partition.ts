@@ -5,7 +5,7 @@ import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { download, modelWords, stack } from '../options/common.js';
-import { toNumber } from '../options/parse.js';
+import { choiceOption, numberOption } from '../options/usual-options.js';
 
 export const partition = command({
   name: 'partition',
@@ -13,14 +13,8 @@ export const partition = command({
   summary: 'divide the parameters of a model between a language and a task, and write that for trainers',
   arguments: { base: argument('<base>', modelWords) },
   options: {
-    bottom: option('--bottom <n>', "first layers, the language's", {
-      parse: toNumber,
-      default: String(paperCounts.bottom),
-    }),
-    top: option('--top <n>', "last layers, the language's", {
-      parse: toNumber,
-      default: String(paperCounts.top),
-    }),
+    bottom: numberOption('--bottom <n>', "first layers, the language's", String(paperCounts.bottom)),
+    top: numberOption('--top <n>', "last layers, the language's", String(paperCounts.top)),
     scaled: option('--scaled', "scale the counts from the paper's 32 layers to the model's: count * L / 32"),
     from: option(
       '--from <dir>',
@@ -32,18 +26,24 @@ export const partition = command({
     task: option('--task <expert>', 'the task expert of the analysis: its name there, or the model', {
       required: 'with --from',
     }),
-    granularity: option('--granularity <unit>', 'what an analysis gives to one part together', {
-      choices: granularities,
-      default: 'module',
-    }),
-    others: option('--others <part>', 'the part of embeddings, final norm and head', {
-      choices: partNames,
-      default: 'language; with --from as the analysis says',
-    }),
-    norms: option('--norms <which>', 'norms inside the layers: as their layer, or as --others', {
-      choices: ['layer', 'others'],
-      default: 'layer',
-    }),
+    granularity: choiceOption(
+      '--granularity <unit>',
+      'what an analysis gives to one part together',
+      granularities,
+      'module',
+    ),
+    others: choiceOption(
+      '--others <part>',
+      'the part of embeddings, final norm and head',
+      partNames,
+      'language; with --from as the analysis says',
+    ),
+    norms: choiceOption(
+      '--norms <which>',
+      'norms inside the layers: as their layer, or as --others',
+      ['layer', 'others'],
+      'layer',
+    ),
     stack,
     out: option('-o, --out <path>', 'a .json file, or a directory for it and the files of trainers', {
       default: 'print only',

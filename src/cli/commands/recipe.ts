@@ -4,7 +4,8 @@ import { argument, command, commandOfCommands } from '../framework/command.js';
 import { printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { analysis } from '../options/common.js';
-import { toNumber, toOneOf } from '../options/parse.js';
+import { toOneOf } from '../options/parse.js';
+import { choiceOption, numberOption } from '../options/usual-options.js';
 
 const recipeExport = command({
   name: 'export',
@@ -16,7 +17,7 @@ const recipeExport = command({
     ),
   },
   options: {
-    dialect: option('--dialect <name>', 'the dialect', { choices: exportDialects, default: 'mergekit' }),
+    dialect: choiceOption('--dialect <name>', 'the dialect', exportDialects, 'mergekit'),
     out: option('-o, --out <file>', 'file to write', { default: printsByDefault }),
     force: option('--force', 'replace the file'),
     analysis,
@@ -43,18 +44,19 @@ const recipeChoose = command({
       parse: toOneOf('by', units),
       default: 'layer',
     }),
-    tau: option('--tau <t>', "difference of shares of change from which a layer is one expert's", {
-      parse: toNumber,
-      default: '0.001',
-    }),
-    alpha: option('--alpha <a>', "the task expert's weight in what is blended: the rest, and outside", {
-      parse: toNumber,
-      default: '0.5',
-    }),
-    top: option(
+    tau: numberOption(
+      '--tau <t>',
+      "difference of shares of change from which a layer is one expert's",
+      '0.001',
+    ),
+    alpha: numberOption(
+      '--alpha <a>',
+      "the task expert's weight in what is blended: the rest, and outside",
+      '0.5',
+    ),
+    top: numberOption(
       '--top <k>',
       'instead of a threshold: the k layers of the largest statistic from the language expert',
-      { parse: toNumber },
     ),
     statistic: option(
       '--statistic <which>',

@@ -1,7 +1,7 @@
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { toNumber } from '../options/parse.js';
+import { numberOption } from '../options/usual-options.js';
 
 export const report = command({
   name: 'report',
@@ -9,10 +9,7 @@ export const report = command({
   summary: 'write one page of an experiment: tables, pairs, configurations, every merge and its answers',
   arguments: { directory: argument('<dir>', 'the directory of a batch, with or without scores') },
   options: {
-    samples: option('--samples <n>', 'problems of each task whose texts the page carries', {
-      parse: toNumber,
-      default: '50',
-    }),
+    samples: numberOption('--samples <n>', 'problems of each task whose texts the page carries', '50'),
     analysis: option('--analysis <dir>', 'directory of layerloom analyze, whose pictures the page shows', {
       default: "analysis in the batch's",
     }),
@@ -26,11 +23,12 @@ export const report = command({
     training: option('--training <dir...>', 'with --watch: directories of train init, whose runs it shows', {
       group: optionGroups.running,
     }),
-    every: option('--every <seconds>', 'with --watch: seconds between two pages', {
-      parse: toNumber,
-      default: '10',
-      group: optionGroups.running,
-    }),
+    every: numberOption(
+      '--every <seconds>',
+      'with --watch: seconds between two pages',
+      '10',
+      optionGroups.running,
+    ),
     out: option('-o, --out <file>', 'the HTML file to write', { required: true, group: optionGroups.output }),
     force: option('--force', 'replace a file that is not a page of layerloom', {
       group: optionGroups.output,

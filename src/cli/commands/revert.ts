@@ -4,7 +4,7 @@ import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords, stack } from '../options/common.js';
 import { attestOption, formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
-import { toNumber } from '../options/parse.js';
+import { choiceOption, numberOption } from '../options/usual-options.js';
 
 export const revert = command({
   name: 'revert',
@@ -13,37 +13,27 @@ export const revert = command({
   arguments: { model: argument('<expert>', modelWords) },
   options: {
     base: option('--base <model>', 'the model that the expert was fine-tuned from', { required: true }),
-    bottom: option('--bottom <n>', 'number of first layers', {
-      parse: toNumber,
-      default: String(paperCounts.bottom),
-    }),
-    top: option('--top <n>', 'number of last layers', { parse: toNumber, default: String(paperCounts.top) }),
-    keep: option(
+    bottom: numberOption('--bottom <n>', 'number of first layers', String(paperCounts.bottom)),
+    top: numberOption('--top <n>', 'number of last layers', String(paperCounts.top)),
+    keep: choiceOption(
       '--keep <which>',
       "layers that stay the expert's: those between, or the first and last ones",
-      { choices: ['middle', 'top-bottom'], default: 'middle' },
+      ['middle', 'top-bottom'],
+      'middle',
     ),
-    others: option('--others <which>', 'tensors outside the layers', {
-      choices: ['keep', 'revert'],
-      default: 'keep',
-    }),
-    norms: option(
+    others: choiceOption('--others <which>', 'tensors outside the layers', ['keep', 'revert'], 'keep'),
+    norms: choiceOption(
       '--norms <which>',
       'norms inside the layers: as their layer, or average: as --others says',
-      { choices: ['layer', 'average'], default: 'layer' },
+      ['layer', 'average'],
+      'layer',
     ),
-    threshold: option('--threshold <t>', 'revert the rows whose MAV is below it, instead of layers', {
-      parse: toNumber,
-    }),
-    targetKept: option(
+    threshold: numberOption('--threshold <t>', 'revert the rows whose MAV is below it, instead of layers'),
+    targetKept: numberOption(
       '--target-kept <share>',
       'revert rows by the largest threshold that keeps at least this share of the parameters',
-      { parse: toNumber },
     ),
-    rows: option('--rows <which>', 'rows are input or output features', {
-      choices: ['input', 'output'],
-      default: 'input',
-    }),
+    rows: choiceOption('--rows <which>', 'rows are input or output features', ['input', 'output'], 'input'),
     modules: option(
       '--modules <filters>',
       'revert tensors of these names only: q_proj,k_proj or "*.mlp.*"; all others stay the expert\'s',

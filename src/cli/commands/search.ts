@@ -2,7 +2,7 @@ import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { allowNonFinite, download, inPlace, jobs, lmEval, threads } from '../options/common.js';
-import { toNumber } from '../options/parse.js';
+import { choiceOption, numberOption } from '../options/usual-options.js';
 
 export const search = command({
   name: 'search',
@@ -18,16 +18,15 @@ export const search = command({
     language: option('--lang <language>', 'the language to search for', {
       required: 'if the experiment has several',
     }),
-    strategy: option('--strategy <strategy>', 'how to search; descent, of earlier versions, means halving', {
-      choices: ['halving', 'descent'],
-      default: 'halving',
-    }),
+    strategy: choiceOption(
+      '--strategy <strategy>',
+      'how to search; descent, of earlier versions, means halving',
+      ['halving', 'descent'],
+      'halving',
+    ),
     budget: option('--budget <n>', "problem-evaluations, or a share of the whole grid's", { default: '25%' }),
-    problems: option('--problems <n>', "number of the task's problems", { parse: toNumber, default: '250' }),
-    holdOut: option('--hold-out <n>', 'last problems, to compare choice and default on', {
-      parse: toNumber,
-      default: '80 of 250',
-    }),
+    problems: numberOption('--problems <n>', "number of the task's problems", '250'),
+    holdOut: numberOption('--hold-out <n>', 'last problems, to compare choice and default on', '80 of 250'),
     default: option('--default <name>', 'configuration to compare with', { default: 'the entry default' }),
     entries: option('--entries <name...>', 'entries of the experiment to search', { default: 'all' }),
     pairs: option('--pair <task+lang...>', 'pairs to score', { default: 'all of the language' }),
@@ -41,7 +40,7 @@ export const search = command({
       '--analysis <dir>',
       'directory of layerloom analyze, which says what to try first: the swap that it proposes, then those that keep most changes',
     ),
-    seed: option('--seed <n>', 'seed of the order without an analysis', { parse: toNumber, default: '0' }),
+    seed: numberOption('--seed <n>', 'seed of the order without an analysis', '0'),
     out: option('-o, --out <dir>', 'directory for merges, results, search.json and search.svg', {
       required: 'unless --dry-run',
       group: optionGroups.output,

@@ -1,7 +1,8 @@
 import { command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { toNamed, toNumber } from '../options/parse.js';
+import { toNamed } from '../options/parse.js';
+import { numberOption } from '../options/usual-options.js';
 
 export const select = command({
   name: 'select',
@@ -21,8 +22,8 @@ export const select = command({
     out: option('-o, --out <file>', 'file for the choice, which layerloom experiment init takes', {
       group: optionGroups.output,
     }),
-    count: option('--count <n>', 'number of checkpoints to choose', { parse: toNumber, default: '3' }),
-    balance: option('--balance <x>', 'weight of diversity against score', { parse: toNumber, default: '1' }),
+    count: numberOption('--count <n>', 'number of checkpoints to choose', '3'),
+    balance: numberOption('--balance <x>', 'weight of diversity against score', '1'),
     role: option('--role <role...>', 'choose of these: task, a language (its experts), another role', {
       default: 'each role by itself',
     }),

@@ -7,7 +7,8 @@ import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords } from '../options/common.js';
 import { attestOption, formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
-import { toNumber, toWeights } from '../options/parse.js';
+import { toWeights } from '../options/parse.js';
+import { choiceOption, numberOption } from '../options/usual-options.js';
 import { warn } from '../print.js';
 
 export const soup = command({
@@ -34,22 +35,19 @@ export const soup = command({
       'average the checkpoints of a run: uniform, ema (exponential moving average) or wsm (warmup-stable-merge: weights that stand for a decay of the learning rate)',
       { choices: scheduleNames },
     ),
-    decay: option('--decay <name>', 'with wsm: the decay that the weights stand for; linear is uniform', {
-      choices: decayNames,
-      default: defaultSettings.decay,
-    }),
-    alpha: option('--alpha <share>', 'with ema: the share of each newer checkpoint, between 0 and 1', {
-      parse: toNumber,
-      default: String(defaultSettings.alpha),
-    }),
-    window: option('--window <k>', 'of a run: average its last k checkpoints', {
-      parse: toNumber,
-      default: 'all',
-    }),
-    until: option('--until <step>', 'of a run: end at checkpoint-STEP', {
-      parse: toNumber,
-      default: "the run's last",
-    }),
+    decay: choiceOption(
+      '--decay <name>',
+      'with wsm: the decay that the weights stand for; linear is uniform',
+      decayNames,
+      defaultSettings.decay,
+    ),
+    alpha: numberOption(
+      '--alpha <share>',
+      'with ema: the share of each newer checkpoint, between 0 and 1',
+      String(defaultSettings.alpha),
+    ),
+    window: numberOption('--window <k>', 'of a run: average its last k checkpoints', 'all'),
+    until: numberOption('--until <step>', 'of a run: end at checkpoint-STEP', "the run's last"),
     analysis,
     ...saveOptions,
     ...formOptions,

@@ -2,7 +2,7 @@ import { command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { config, download, modelWords, stack, threads } from '../options/common.js';
-import { toNumber } from '../options/parse.js';
+import { numberOption } from '../options/usual-options.js';
 
 export const suggest = command({
   name: 'suggest',
@@ -12,7 +12,7 @@ export const suggest = command({
     base: option('--base <model>', 'the model that both experts were fine-tuned from', { required: true }),
     task: option('--task <model>', `the task expert: ${modelWords}, or NAME=MODEL`, { required: true }),
     language: option('--lang <model>', 'the language expert', { required: true }),
-    budget: option('--budget <n>', 'number of merges that you can score', { parse: toNumber, default: '9' }),
+    budget: numberOption('--budget <n>', 'number of merges that you can score', '9'),
     stack,
     config,
     allowNonFinite: option(

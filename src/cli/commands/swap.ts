@@ -3,7 +3,8 @@ import { command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords, stack } from '../options/common.js';
 import { attestOption, formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
-import { toNumber, toWeights } from '../options/parse.js';
+import { toWeights } from '../options/parse.js';
+import { choiceOption, numberOption } from '../options/usual-options.js';
 
 export const swap = command({
   name: 'swap',
@@ -17,35 +18,34 @@ export const swap = command({
       '--base <model>',
       'the model that both were fine-tuned from, to check them against; --weights magnitude needs it',
     ),
-    bottom: option('--bottom <n>', 'layers from the language expert, next to the embeddings', {
-      parse: toNumber,
-      default: String(paperCounts.bottom),
-    }),
-    top: option('--top <n>', 'layers from the language expert, next to the head', {
-      parse: toNumber,
-      default: String(paperCounts.top),
-    }),
-    bottomTransition: option('--bottom-transition <n>', 'averaged layers above the bottom ones', {
-      parse: toNumber,
-      default: '0',
-    }),
-    topTransition: option('--top-transition <n>', 'averaged layers below the top ones', {
-      parse: toNumber,
-      default: '0',
-    }),
+    bottom: numberOption(
+      '--bottom <n>',
+      'layers from the language expert, next to the embeddings',
+      String(paperCounts.bottom),
+    ),
+    top: numberOption(
+      '--top <n>',
+      'layers from the language expert, next to the head',
+      String(paperCounts.top),
+    ),
+    bottomTransition: numberOption('--bottom-transition <n>', 'averaged layers above the bottom ones', '0'),
+    topTransition: numberOption('--top-transition <n>', 'averaged layers below the top ones', '0'),
     weights: option(
       '--weights <wt,wl>',
       'weights of the task and the language expert in averages, or magnitude: 1 / mean MAV of each',
       { parse: toWeights, default: '1,1' },
     ),
-    others: option('--others <which>', "tensors outside the layers: averaged, or one expert's", {
-      choices: ['average', 'task', 'language'],
-      default: 'average',
-    }),
-    norms: option(
+    others: choiceOption(
+      '--others <which>',
+      "tensors outside the layers: averaged, or one expert's",
+      ['average', 'task', 'language'],
+      'average',
+    ),
+    norms: choiceOption(
       '--norms <which>',
       'norms inside the layers: as their layer, or average: as --others says',
-      { choices: ['layer', 'average'], default: 'layer' },
+      ['layer', 'average'],
+      'layer',
     ),
     scaled: option(
       '--scaled',

@@ -1,8 +1,8 @@
 import { tableFormats } from '../../study/pages/score-table/formats.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
-import { toNumber } from '../options/parse.js';
 import { tableOutput } from '../options/table-output.js';
+import { numberOption } from '../options/usual-options.js';
 
 export const table = command({
   name: 'table',
@@ -21,14 +21,15 @@ export const table = command({
     metric: option('--metric <name>', 'metric of all tasks that have it, as metric,filter', {
       default: "each task's own",
     }),
-    margin: option(
+    margin: numberOption(
       '--margin <points>',
       'test whether ablations and reverted experts are equivalent within so many points',
-      { parse: toNumber, default: 'not tested' },
+      'not tested',
     ),
-    plan: option('--plan <points>', 'say how many problems and answers intervals of ± so many points take', {
-      parse: toNumber,
-    }),
+    plan: numberOption(
+      '--plan <points>',
+      'say how many problems and answers intervals of ± so many points take',
+    ),
     summaries: option(
       '--summaries <file...>',
       'CSV files of published figures, which fill cells without results',

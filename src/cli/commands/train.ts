@@ -3,7 +3,8 @@ import { trainers, trainingMethods, trainingWays } from '../../study/training/se
 import { argument, command, commandOfCommands } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { toNumber, toValues } from '../options/parse.js';
+import { toValues } from '../options/parse.js';
+import { choiceOption, numberOption } from '../options/usual-options.js';
 import { trainKubernetes } from './kubernetes.js';
 import { trainSlurm } from './slurm.js';
 import { trainSnakemake } from './snakemake.js';
@@ -16,19 +17,17 @@ const trainInit = command({
       choices: trainingPresets,
       required: true,
     }),
-    trainer: option('--trainer <program>', 'the program that trains', { choices: trainers, default: 'trl' }),
+    trainer: choiceOption('--trainer <program>', 'the program that trains', trainers, 'trl'),
     base: option('--base <model>', 'the model to fine-tune: a directory, or org/name on the hub', {
       default: 'meta-llama/Llama-3.1-8B',
     }),
-    method: option('--method <which>', 'train all weights, or an adapter', {
-      choices: trainingMethods,
-      default: 'full',
-    }),
-    rank: option('--rank <r>', 'rank of LoRA', { parse: toNumber, default: '16' }),
-    way: option(
+    method: choiceOption('--method <which>', 'train all weights, or an adapter', trainingMethods, 'full'),
+    rank: numberOption('--rank <r>', 'rank of LoRA', '16'),
+    way: choiceOption(
       '--way <which>',
       'plain: all parameters, for layer swapping; the others: modular fine-tuning (docs/training.md)',
-      { choices: trainingWays, default: 'plain' },
+      trainingWays,
+      'plain',
     ),
     partition: option(
       '--partition <file>',
@@ -50,18 +49,13 @@ const trainInit = command({
       "a hyper-parameter in place of the preset's, or several values to try: learning_rate=1e-7,2e-7",
       { parse: toValues },
     ),
-    samples: option('--samples <n>', 'samples of the run; for joint of each kind', {
-      parse: toNumber,
-      default: '40000, of own data 2000',
-    }),
-    seed: option('--seed <n>', 'seed of sampling and of the order', {
-      parse: toNumber,
-      default: 'the number of the run',
-    }),
-    devices: option('--devices <n>', 'devices that a batch is divided among', {
-      parse: toNumber,
-      default: '4, for LoRA 1',
-    }),
+    samples: numberOption(
+      '--samples <n>',
+      'samples of the run; for joint of each kind',
+      '40000, of own data 2000',
+    ),
+    seed: numberOption('--seed <n>', 'seed of sampling and of the order', 'the number of the run'),
+    devices: numberOption('--devices <n>', 'devices that a batch is divided among', '4, for LoRA 1'),
     cpu: option('--cpu', 'train on the processor, in float32'),
     out: option('-o, --out <dir>', 'directory to create', { required: true, group: optionGroups.output }),
   },

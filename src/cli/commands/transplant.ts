@@ -3,7 +3,7 @@ import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { modelWords } from '../options/common.js';
 import { attestOption, mergeOptions, saveOptions } from '../options/merging.js';
-import { toNumber } from '../options/parse.js';
+import { choiceOption, numberOption } from '../options/usual-options.js';
 
 export const transplant = command({
   name: 'transplant',
@@ -12,12 +12,13 @@ export const transplant = command({
   arguments: { model: argument('<model>', modelWords) },
   options: {
     donor: option('--donor <model>', 'the model whose tokenizer it gets', { required: true }),
-    rows: option(
+    rows: choiceOption(
       '--rows <how>',
       "rows of tokens that the model lacks: omp, sums of rows of shared tokens, as found in the donor's embeddings; subword, means of the rows of the tokens that the text is split into; mean, that of all rows; zero",
-      { choices: newRows, default: 'omp' },
+      newRows,
+      'omp',
     ),
-    k: option('-k, --k <n>', 'with omp: rows of a sum, at most', { parse: toNumber, default: '64' }),
+    k: numberOption('-k, --k <n>', 'with omp: rows of a sum, at most', '64'),
     ...saveOptions,
     ...attestOption,
     ...mergeOptions(),

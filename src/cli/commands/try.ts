@@ -1,7 +1,8 @@
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { lmEval } from '../options/common.js';
-import { toArguments, toNumber } from '../options/parse.js';
+import { toArguments } from '../options/parse.js';
+import { numberOption } from '../options/usual-options.js';
 
 export const tryModels = command({
   name: 'try',
@@ -14,7 +15,7 @@ export const tryModels = command({
     ),
   },
   options: {
-    maxTokens: option('--max-tokens <n>', 'most tokens of an answer', { parse: toNumber, default: '128' }),
+    maxTokens: numberOption('--max-tokens <n>', 'most tokens of an answer', '128'),
     chat: option('--chat', "put the prompt into each model's chat template"),
     device: option('--device <name>', 'cpu, cuda:0', { default: 'a GPU, if there is one' }),
     modelArgs: option(

@@ -1,7 +1,7 @@
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { download, threads } from '../options/common.js';
-import { toNumber } from '../options/parse.js';
+import { numberOption } from '../options/usual-options.js';
 
 export const verify = command({
   name: 'verify',
@@ -14,10 +14,8 @@ export const verify = command({
       '--against <recipe>',
       "compare tensors with what a recipe, a card, BASE+ADAPTER or a model gives; anybody's merge",
     ),
-    sample: option('--sample <share>', 'only this share of the tiles, from the hub too: 0.05', {
-      parse: toNumber,
-    }),
-    seed: option('--seed <n>', 'which tiles a sample has; drawn where it is not given', { parse: toNumber }),
+    sample: numberOption('--sample <share>', 'only this share of the tiles, from the hub too: 0.05'),
+    seed: numberOption('--seed <n>', 'which tiles a sample has; drawn where it is not given'),
     loads: option('--loads', 'ask transformers, and PEFT of an adapter, whether it loads; reads no weights'),
     key: option('--key <file>', "check the folder's signature by a public key in PEM"),
     identity: option(

@@ -1,17 +1,18 @@
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { toNumber } from './parse.js';
+import { numberOption } from './usual-options.js';
 
 const { output, running } = optionGroups;
 
 /** Forms of a model on the command line, for help. */
 export const modelWords = 'a directory, a file of weights or org/name in the hub cache';
 
-export const threads = option('-j, --threads <n>', 'worker threads', {
-  parse: toNumber,
-  default: 'the usable cores; 1 for one small merge',
-  group: running,
-});
+export const threads = numberOption(
+  '-j, --threads <n>',
+  'worker threads',
+  'the usable cores; 1 for one small merge',
+  running,
+);
 
 export const download = (what = 'what is needed of models that are not here: headers, then byte ranges') =>
   option('--download', `fetch ${what} from the Hugging Face hub`, { group: running });
@@ -50,11 +51,7 @@ export const lmEval = option('--lm-eval <command>', 'the command of lm-evaluatio
   group: running,
 });
 
-export const jobs = option('--jobs <n>', 'models to score at once', {
-  parse: toNumber,
-  default: "the experiment's",
-  group: running,
-});
+export const jobs = numberOption('--jobs <n>', 'models to score at once', "the experiment's", running);
 
 export const inPlace = (what: string) => option('--in-place', what, { group: running });
 

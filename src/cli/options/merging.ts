@@ -8,7 +8,8 @@ import { arithmeticDtypes, torchName } from '../../core/tensor/dtype.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { allowNonFinite, config, download, threads } from './common.js';
-import { toNumber, toOneOf, toShardSize } from './parse.js';
+import { toOneOf, toShardSize } from './parse.js';
+import { numberOption } from './usual-options.js';
 
 const { output, running } = optionGroups;
 
@@ -25,10 +26,11 @@ export const formOptions = {
     'write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name',
     { choices: outputForms, default: 'an adapter where all models are bare adapters', group: output },
   ),
-  rank: option(
+  rank: numberOption(
     '--rank <r>',
     'of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors',
-    { parse: toNumber, default: 'exact, of the rank that all have together', group: output },
+    'exact, of the rank that all have together',
+    output,
   ),
 };
 

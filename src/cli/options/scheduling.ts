@@ -1,6 +1,6 @@
 import { argument } from '../framework/command.js';
 import { option } from '../framework/option.js';
-import { toNumber } from './parse.js';
+import { numberOption } from './usual-options.js';
 
 const group = 'Jobs that score:';
 
@@ -20,21 +20,15 @@ export const jobOptions = {
   store: option('--store <dir>', 'directory of the shards that merges share', {
     default: '.store in the output',
   }),
-  parts: option('--parts <n>', 'number of jobs to divide the work among', { parse: toNumber, default: '8' }),
-  cpus: option('--cpus <n>', 'processors, and worker threads, of each job', { parse: toNumber }),
+  parts: numberOption('--parts <n>', 'number of jobs to divide the work among', '8'),
+  cpus: numberOption('--cpus <n>', 'processors, and worker threads, of each job'),
   ...limitOptions,
 };
 
 export const trainingJobOptions = {
-  parts: option('--parts <n>', 'number of jobs to divide the runs among', {
-    parse: toNumber,
-    default: 'the number of runs',
-  }),
-  gpus: option('--gpus <n>', 'GPUs of each job that trains', {
-    parse: toNumber,
-    default: 'those that the runs were written for',
-  }),
-  cpus: option('--cpus <n>', 'processors of each job', { parse: toNumber }),
+  parts: numberOption('--parts <n>', 'number of jobs to divide the runs among', 'the number of runs'),
+  gpus: numberOption('--gpus <n>', 'GPUs of each job that trains', 'those that the runs were written for'),
+  cpus: numberOption('--cpus <n>', 'processors of each job'),
   ...limitOptions,
 };
 
@@ -48,10 +42,7 @@ export const slurmOptions = {
 };
 
 export const snakemakeOptions = {
-  retries: option('--retries <n>', 'times that a failed job is run again', {
-    parse: toNumber,
-    default: '2',
-  }),
+  retries: numberOption('--retries <n>', 'times that a failed job is run again', '2'),
   partition: option('--partition <name>', 'partition of SLURM (slurm_partition)'),
   account: option('--account <name>', 'account of SLURM (slurm_account)'),
   qos: option('--qos <name>', 'quality of service of SLURM (qos)'),
@@ -70,12 +61,13 @@ export const kubernetesOptions = {
 
 export const evaluationOptions = {
   evaluate: option('--evaluate', 'also score the models, after the merges', { group }),
-  evaluateParts: option('--evaluate-parts <n>', 'number of jobs to divide the models among', {
-    parse: toNumber,
-    default: '--parts',
+  evaluateParts: numberOption(
+    '--evaluate-parts <n>',
+    'number of jobs to divide the models among',
+    '--parts',
     group,
-  }),
-  gpus: option('--gpus <n>', 'GPUs of each job', { parse: toNumber, default: '1', group }),
+  ),
+  gpus: numberOption('--gpus <n>', 'GPUs of each job', '1', group),
   evaluateTime: option('--evaluate-time <time>', 'time limit of each job', { default: '--time', group }),
   lmEval: option('--lm-eval <command>', 'the command of lm-evaluation-harness on the nodes', {
     default: 'lm_eval',

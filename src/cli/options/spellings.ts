@@ -57,139 +57,90 @@ interface Refusal {
   readonly commands?: readonly string[];
 }
 
+const refusal = (reason: string, words: string, commands?: string): Refusal => ({
+  reason,
+  words: words.split(' '),
+  ...(commands === undefined ? {} : { commands: commands.split(' ') }),
+});
+
 /** Options of other programs without a counterpart; the first matching entry applies. */
 const refusals: readonly Refusal[] = [
-  {
-    reason: 'one merge is made at a time, by --threads threads',
-    words: ['--jobs', '--parallel'],
-    commands: ['swap', 'soup', 'merge'],
-  },
-  {
-    reason: 'the experts are named by --task and --lang',
-    words: ['--expert', '--target', '--source'],
-    commands: ['swap', 'suggest'],
-  },
-  {
-    reason: 'each end has its own, --bottom-transition and --top-transition',
-    words: ['--transition', '--transitions', '--transition-layers'],
-  },
-  {
-    reason: 'models are arguments, and the back end is a setting, as in --set backend=hf',
-    words: ['--model'],
-    commands: ['evaluate'],
-  },
-  {
-    reason: 'local data are a setting, as in --set data=./mgsm',
-    words: ['--data', '--data-dir', '--dataset'],
-    commands: ['evaluate'],
-  },
-  {
-    reason: 'each answer is kept beside the scores; leave it out',
-    words: ['--log-samples'],
-    commands: ['evaluate'],
-  },
-  {
-    reason: '--write names the merges to write',
-    words: ['--only', '--filter', '--select'],
-    commands: ['batch'],
-  },
-  {
-    reason: 'the recipe has the settings; change them there',
-    words: ['--set', '--param', '--parameters'],
-    commands: ['merge'],
-  },
-  {
-    reason: 'it is a setting, as in --set fewshot=8 batch_size=4 device=cuda',
-    words: [
-      '--device',
-      '--cuda',
-      '--gpu',
-      '--num-fewshot',
-      '--fewshot',
-      '--batch-size',
-      '--backend',
-      '--seed',
-    ],
-    commands: ['evaluate'],
-  },
-  {
-    reason: 'a model is an argument, without pretrained=',
-    words: ['--model-args'],
-    commands: ['evaluate'],
-  },
-  {
-    reason: 'model_args: in the evaluate: block of an experiment takes it',
-    words: ['--trust-remote-code'],
-    commands: ['evaluate', 'try'],
-  },
-  {
-    reason: 'the page that it writes has the pictures; leave it out',
-    words: ['--plot', '--plots', '--figures', '--html'],
-    commands: ['analyze'],
-  },
-  {
-    reason: 'models are merged on processor cores, and need no GPU; leave it out',
-    words: [
-      '--cuda',
-      '--gpu',
-      '--gpus',
-      '--device',
-      '--gpu-rich',
-      '--multi-gpu',
-      '--read-to-gpu',
-      '--num-gpus',
-    ],
-  },
-  {
-    reason: 'files are memory-mapped, read and written at once in little memory; leave it out',
-    words: [
-      ...['--lazy-unpickle', '--low-cpu-memory', '--low-cpu-mem-usage', '--clone-tensors'],
-      ...['--async-write', '--async-writes', '--write-threads'],
-    ],
-  },
-  {
-    reason: 'the tokenizer is copied anyway; leave it out, or choose another by --tokenizer',
-    words: ['--copy-tokenizer'],
-  },
-  {
-    reason: 'models that do not fit together are refused, and the error names what differs; leave it out',
-    words: ['--allow-crimes'],
-  },
-  { reason: 'no code of a model is run to merge it; leave it out', words: ['--trust-remote-code'] },
-  {
-    reason: 'weights are always written as safetensors; leave it out',
-    words: ['--safe-serialization', '--no-safe-serialization', '--safetensors'],
-  },
-  {
-    reason: 'each output has a card, its README.md; leave it out',
-    words: ['--write-model-card', '--no-write-model-card'],
-  },
-  { reason: 'a recipe has the seed, as seed: 7', words: ['--random-seed', '--seed'] },
-  {
-    reason: 'the cache of the hub is where HF_HOME or HF_HUB_CACHE says; set one of them',
-    words: ['--cache-dir', '--transformers-cache', '--hf-home'],
-  },
-  {
-    reason: 'adapters are merged while they are read, without a cache; leave it out',
-    words: ['--lora-merge-cache', '--lora-merge-dtype'],
-  },
-  {
-    reason: 'push is a command of its own, for a merge that is written',
-    words: ['--push-to-hub', '--push', '--upload', '--hub-model-id'],
-  },
-  {
-    reason: 'the token is taken from HF_TOKEN, or from where `hf auth login` has put it',
-    words: ['--token', '--hf-token', '--use-auth-token'],
-  },
-  { reason: 'a revision follows the name of its model, as in org/name@main', words: ['--revision'] },
-  {
-    reason: 'a recipe names the method and its settings, and merge runs it',
-    words: [
-      ...['--method', '--merge-method', '--density', '--normalize', '--lambda', '--epsilon', '--t'],
-      ...['--ties', '--slerp', '--dare', '--linear', '--task-arithmetic'],
-    ],
-  },
-  { reason: 'weights that are not given are equal; leave it out', words: ['--uniform', '--equal'] },
+  refusal('one merge is made at a time, by --threads threads', '--jobs --parallel', 'swap soup merge'),
+  refusal('the experts are named by --task and --lang', '--expert --target --source', 'swap suggest'),
+  refusal(
+    'each end has its own, --bottom-transition and --top-transition',
+    '--transition --transitions --transition-layers',
+  ),
+  refusal(
+    'models are arguments, and the back end is a setting, as in --set backend=hf',
+    '--model',
+    'evaluate',
+  ),
+  refusal('local data are a setting, as in --set data=./mgsm', '--data --data-dir --dataset', 'evaluate'),
+  refusal('each answer is kept beside the scores; leave it out', '--log-samples', 'evaluate'),
+  refusal('--write names the merges to write', '--only --filter --select', 'batch'),
+  refusal('the recipe has the settings; change them there', '--set --param --parameters', 'merge'),
+  refusal(
+    'it is a setting, as in --set fewshot=8 batch_size=4 device=cuda',
+    '--device --cuda --gpu --num-fewshot --fewshot --batch-size --backend --seed',
+    'evaluate',
+  ),
+  refusal('a model is an argument, without pretrained=', '--model-args', 'evaluate'),
+  refusal(
+    'model_args: in the evaluate: block of an experiment takes it',
+    '--trust-remote-code',
+    'evaluate try',
+  ),
+  refusal(
+    'the page that it writes has the pictures; leave it out',
+    '--plot --plots --figures --html',
+    'analyze',
+  ),
+  refusal(
+    'models are merged on processor cores, and need no GPU; leave it out',
+    '--cuda --gpu --gpus --device --gpu-rich --multi-gpu --read-to-gpu --num-gpus',
+  ),
+  refusal(
+    'files are memory-mapped, read and written at once in little memory; leave it out',
+    '--lazy-unpickle --low-cpu-memory --low-cpu-mem-usage --clone-tensors --async-write --async-writes --write-threads',
+  ),
+  refusal(
+    'the tokenizer is copied anyway; leave it out, or choose another by --tokenizer',
+    '--copy-tokenizer',
+  ),
+  refusal(
+    'models that do not fit together are refused, and the error names what differs; leave it out',
+    '--allow-crimes',
+  ),
+  refusal('no code of a model is run to merge it; leave it out', '--trust-remote-code'),
+  refusal(
+    'weights are always written as safetensors; leave it out',
+    '--safe-serialization --no-safe-serialization --safetensors',
+  ),
+  refusal('each output has a card, its README.md; leave it out', '--write-model-card --no-write-model-card'),
+  refusal('a recipe has the seed, as seed: 7', '--random-seed --seed'),
+  refusal(
+    'the cache of the hub is where HF_HOME or HF_HUB_CACHE says; set one of them',
+    '--cache-dir --transformers-cache --hf-home',
+  ),
+  refusal(
+    'adapters are merged while they are read, without a cache; leave it out',
+    '--lora-merge-cache --lora-merge-dtype',
+  ),
+  refusal(
+    'push is a command of its own, for a merge that is written',
+    '--push-to-hub --push --upload --hub-model-id',
+  ),
+  refusal(
+    'the token is taken from HF_TOKEN, or from where `hf auth login` has put it',
+    '--token --hf-token --use-auth-token',
+  ),
+  refusal('a revision follows the name of its model, as in org/name@main', '--revision'),
+  refusal(
+    'a recipe names the method and its settings, and merge runs it',
+    '--method --merge-method --density --normalize --lambda --epsilon --t --ties --slerp --dare --linear --task-arithmetic',
+  ),
+  refusal('weights that are not given are equal; leave it out', '--uniform --equal'),
 ];
 
 export const whyRefused = (flag: string, command: string | undefined): string | undefined =>

@@ -15,9 +15,3 @@ export const parseCsv = (text: string, { skipsEmpty = false } = {}): CsvTable =>
   const fault = errors.find(({ type }) => type === 'Quotes');
   return { rows: data, fault: fault && { row: fault.row ?? 0, reason: fault.message } };
 };
-
-/** Formats rows as CSV. A spreadsheet would run a name beginning with = as a formula, so that is escaped. */
-export const encodeCsv = (
-  fields: readonly string[],
-  rows: readonly (readonly (string | number)[])[],
-): string => Papa.unparse({ fields: [...fields], data: [...rows] }, { newline: '\n', escapeFormulae: true });

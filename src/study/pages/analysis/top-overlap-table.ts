@@ -1,6 +1,6 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
 import type { TopOverlap } from '../../../core/measure/analysis/advice/top-overlap.js';
-import { encodeCsv } from '../../../core/texts/csv.js';
+import { encodeCsv } from '../encode-csv.js';
 
 const fields = 'expert other_expert top_share layer rows in_both shared chance'.split(' ');
 

@@ -1,6 +1,6 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
-import { encodeCsv } from '../../../core/texts/csv.js';
+import { encodeCsv } from '../encode-csv.js';
 
 const columns: Readonly<Record<string, (of: TensorComparison) => string | number | null | undefined>> = {
   tensor: ({ name }) => visibleLine(name),

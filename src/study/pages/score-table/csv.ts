@@ -1,6 +1,6 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
-import { encodeCsv } from '../../../core/texts/csv.js';
 import type { ScoreTable } from '../../scores/reading/score-table.js';
+import { encodeCsv } from '../encode-csv.js';
 import { type LongRow, longRows } from './long-rows.js';
 
 const fields = [
