@@ -1,16 +1,11 @@
-import { type PartitionParameters, partition } from '../../../api/partition.js';
+import { type PartitionOptions, type PartitionParameters, partition } from '../../../api/partition.js';
 import { partitionJson } from '../../../core/measure/partition/formats/index.js';
-import type { PartitionFormat } from '../../../core/measure/partition/formats/names.js';
 import type { OutputOptions } from '../../options/output.js';
 import { printJson, printLine, stdoutColours, warn } from '../../print.js';
 import { describePartition } from '../../text/partition-text.js';
 
-interface PartitionCommandOptions extends OutputOptions, PartitionParameters {
+interface PartitionCommandOptions extends OutputOptions, PartitionParameters, PartitionOptions {
   readonly base: string;
-  readonly out?: string;
-  readonly formats?: readonly PartitionFormat[];
-  readonly force?: boolean;
-  readonly download?: boolean;
 }
 
 export const partitionCommand = async ({

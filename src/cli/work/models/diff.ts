@@ -1,25 +1,16 @@
-import { diff } from '../../../api/diff.js';
+import { type DiffOptions, diff } from '../../../api/diff.js';
 import type { Comparison } from '../../../core/measure/comparison/comparison.js';
-import type { QuantisingName } from '../../../core/models/quantisation/quantising.js';
 import { describeComparison } from '../../../study/pages/comparison/comparison-text.js';
 import type { OutputOptions } from '../../options/output.js';
 import { warn } from '../../print.js';
 import { describeQuantised, warningsOfQuantised } from '../../text/models/quantised-text.js';
 import { show, watched } from '../running/show.js';
 
-interface DiffCommandOptions extends OutputOptions {
+interface DiffCommandOptions extends OutputOptions, Omit<DiffOptions, 'onProgress' | 'signal'> {
   readonly a: string;
   readonly b: string;
-  readonly only?: string;
-  readonly out?: string;
-  readonly force?: boolean;
   readonly all?: boolean;
-  readonly threads?: number;
-  readonly download?: boolean;
-  readonly weightsOnly?: boolean;
   readonly exitCode?: boolean;
-  readonly config?: string;
-  readonly quantizeReport?: QuantisingName;
 }
 
 /** With `exitCode`, the process ends with 1 if anything differs. */

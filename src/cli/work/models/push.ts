@@ -1,17 +1,15 @@
 import { push } from '../../../api/push.js';
+import type { PushOptions } from '../../../core/models/sources/hub/push/upload/push-result.js';
 import type { OutputOptions } from '../../options/output.js';
 import { warn } from '../../print.js';
 import { describePush } from '../../text/models/hub-text.js';
 import { show, watched } from '../running/show.js';
 
-interface PushCommandOptions extends OutputOptions {
+interface PushCommandOptions
+  extends OutputOptions,
+    Pick<PushOptions, 'private' | 'revision' | 'message' | 'verify' | 'dryRun'> {
   readonly directory: string;
   readonly repository: string;
-  readonly private?: boolean;
-  readonly revision?: string;
-  readonly message?: string;
-  readonly verify?: boolean;
-  readonly dryRun?: boolean;
 }
 
 export const pushCommand = async ({

@@ -10,19 +10,10 @@ import { describeSample } from '../../text/models/sample-text.js';
 import { describeOutput } from '../../text/models/verification-text.js';
 import { show, watched } from '../running/show.js';
 
-interface VerifyCommandOptions extends OutputOptions {
+interface VerifyCommandOptions
+  extends OutputOptions,
+    Omit<VerifyOutputOptions, 'onProgress' | 'onSample' | 'signal'> {
   readonly out: string;
-  readonly againstInputs?: boolean;
-  readonly sample?: number;
-  readonly seed?: number;
-  readonly against?: string;
-  readonly loads?: boolean;
-  readonly key?: string;
-  readonly identity?: string;
-  readonly issuer?: string;
-  readonly python?: string;
-  readonly download?: boolean;
-  readonly threads?: number;
 }
 
 /**

@@ -7,13 +7,13 @@ import { snakeCase } from '../../../core/methods/framework/tensors/tensor-method
 import { TextRefused } from '../../../core/texts/text-refused.js';
 import { yamlValue } from '../../../core/texts/yaml.js';
 import { hasRecord } from '../../../study/batch/planning/record-names.js';
-import type { BenchmarkName } from '../../../study/evaluation/data/benchmarks.js';
 import { evaluationSchema } from '../../../study/evaluation/evaluation-block.js';
 import {
   type EvaluationOutcome,
   evaluateExperiment,
 } from '../../../study/experiment/scoring/evaluate-experiment.js';
 import {
+  type EvaluateModelsOptions,
   evaluateModels,
   modelsCommands,
   planModels,
@@ -38,25 +38,13 @@ import { interruptible } from '../running/interrupt.js';
 import { show } from '../running/show.js';
 import { StatusLine } from '../running/status-line.js';
 
-export interface EvaluateCommandOptions extends OutputOptions {
+export interface EvaluateCommandOptions
+  extends OutputOptions,
+    Omit<EvaluateOptions, 'part' | 'rows' | 'signal' | 'onImpossible' | 'onProgress' | 'onScored'>,
+    Pick<EvaluateModelsOptions, 'benchmarks' | 'languages' | 'out'> {
   readonly models: readonly string[];
-  readonly tasks?: readonly string[];
-  readonly benchmarks?: readonly BenchmarkName[];
-  readonly languages?: readonly string[];
   readonly set?: readonly string[];
-  readonly out?: string;
-  readonly lmEval?: string;
-  readonly only?: readonly string[];
   readonly part?: string;
-  readonly expect?: string;
-  readonly jobs?: number;
-  readonly limit?: number;
-  readonly resume?: boolean;
-  readonly force?: boolean;
-  readonly inPlace?: boolean;
-  readonly separate?: boolean;
-  readonly download?: boolean;
-  readonly allowServe?: boolean;
   readonly print?: boolean;
   readonly dryRun?: boolean;
   readonly import?: string;

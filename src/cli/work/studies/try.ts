@@ -1,20 +1,15 @@
 import { existsSync } from 'node:fs';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { isHubId } from '../../../core/models/address/remote.js';
-import { tryModels } from '../../../study/evaluation/try-models.js';
+import { type TryOptions, tryModels } from '../../../study/evaluation/try-models.js';
 import type { OutputOptions } from '../../options/output.js';
 import { printJson, printText } from '../../print.js';
 import { describeTrials } from '../../text/studies/trials-text.js';
 import { interruptible } from '../running/interrupt.js';
 import { StatusLine } from '../running/status-line.js';
 
-interface TryCommandOptions extends OutputOptions {
+interface TryCommandOptions extends OutputOptions, Omit<TryOptions, 'onModel' | 'onAnswer' | 'signal'> {
   readonly words: readonly string[];
-  readonly maxTokens?: number;
-  readonly chat?: boolean;
-  readonly device?: string;
-  readonly modelArgs?: Readonly<Record<string, string | number | boolean>>;
-  readonly lmEval?: string;
 }
 
 export const tryCommand = async ({ words, json, quiet, ...options }: TryCommandOptions): Promise<void> => {
