@@ -60,6 +60,8 @@ export type { Rows } from './rows.js';
 const fail = (path: readonly (string | number)[], fault: Parameters<typeof faultIn>[2]) =>
   faultIn('evaluate', path, fault);
 
+const wrong = (key: string, reason: string, expected: string) => fail([key], { key, reason, expected });
+
 /**
  * Checks `evaluate:`, with keys in snake case.
  *
@@ -86,22 +88,18 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     ...settings
   } = parseSettings(evaluationSchema, 'evaluate', given);
   if (limit !== undefined && problems !== undefined)
-    throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
+    throw wrong('limit', 'stands beside problems', 'one of the two');
   const { serve, data, include } = settings;
   const baseUrls = [baseUrl ?? []].flat();
   checkArguments(settings.arguments.map(String), { maxTokens, sampling, include });
   if (serve !== undefined && baseUrls.length > 0)
-    throw fail(['serve'], {
-      key: 'serve',
-      reason: 'stands beside base_url',
-      expected: 'a server to start or one that runs',
-    });
+    throw wrong('serve', 'stands beside base_url', 'a server to start or one that runs');
   if (serve !== undefined && !/\{(model|name)\}/.test(serve))
-    throw fail(['serve'], {
-      key: 'serve',
-      reason: 'lacks {model}, so that every model would get the answers of the same',
-      expected: 'a command, with {model} and {port}',
-    });
+    throw wrong(
+      'serve',
+      'lacks {model}, so that every model would get the answers of the same',
+      'a command, with {model} and {port}',
+    );
   checkExchange({ ...settings, baseUrls });
   const tasks = new Map(
     Object.entries(settings.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
@@ -176,7 +174,6 @@ const checkRepeats = (
   },
   samplingOf: (task: string) => Sampling | undefined,
 ): void => {
-  const wrong = (key: string, reason: string, expected: string) => fail([key], { key, reason, expected });
   if (sampling !== undefined && seedArguments(backend, seeds) === null)
     throw wrong(
       'sampling',
@@ -208,19 +205,17 @@ const checkExchange = ({
   backend,
 }: Pick<EvaluationSettings, 'exchange' | 'serve' | 'baseUrls' | 'backend'>): void => {
   if (exchange === undefined) return;
-  const wrong = (reason: string, expected: string) =>
-    fail(['exchange'], { key: 'exchange', reason, expected });
   if (serve === undefined && baseUrls.length === 0)
-    throw wrong('stands without a server', 'serve or base_url beside it');
+    throw wrong('exchange', 'stands without a server', 'serve or base_url beside it');
   if (!backend.endsWith('completions'))
-    throw wrong(`stands beside the back end ${backend}, which asks no server`, 'backend: local-completions');
+    throw wrong(
+      'exchange',
+      `stands beside the back end ${backend}, which asks no server`,
+      'backend: local-completions',
+    );
   // Two lanes on one server would overwrite each other's weights.
   if (new Set(baseUrls.map(serverAt)).size < baseUrls.length)
-    throw fail(['base_url'], {
-      key: 'base_url',
-      reason: 'names a server twice',
-      expected: 'each server once, which holds the weights of one model',
-    });
+    throw wrong('base_url', 'names a server twice', 'each server once, which holds the weights of one model');
   if (serve === undefined) return;
   const fault = faultInCommand(serve, exchange);
   if (fault !== undefined) throw fail(['serve'], { key: 'serve', ...fault });
@@ -238,7 +233,7 @@ const checkArguments = (
     const isThere = words.some((one) => one.replace(/^--/, '').split('=')[0] === word);
     if (!isThere || settings[name as keyof typeof replaced] === undefined) continue;
     const key = spelt(name);
-    throw fail([key], { key, reason: `stands beside the argument ${word}`, expected: 'one of the two' });
+    throw wrong(key, `stands beside the argument ${word}`, 'one of the two');
   }
 };
 
@@ -277,11 +272,11 @@ const seedsIn = (seed: number | string): string => {
   const parts = String(seed).split(',');
   const isSeed = parts.every((part) => /^(\d+|None)$/.test(part.trim()));
   if (!isSeed || ![1, 4].includes(parts.length))
-    throw fail(['seed'], {
-      key: 'seed',
-      reason: 'not a seed of the harness',
-      expected: 'a number, or four separated by commas: 0,1234,1234,1234',
-    });
+    throw wrong(
+      'seed',
+      'not a seed of the harness',
+      'a number, or four separated by commas: 0,1234,1234,1234',
+    );
   return (parts.length === 4 ? parts : Array.from({ length: 4 }, () => parts[0] ?? ''))
     .map((part) => part.trim())
     .join(',');
