@@ -16,11 +16,6 @@ const exported =
 
 const imported = /^var (\w+) = (?:__toESM\()?require\("([^"]+)"\)\)?;\n/gm;
 
-/** Defines the function by which modules export. */
-export const exportsInBundle = `const exports$ = (exports, of) => {
-  for (const name in of) Object.defineProperty(exports, name, { get: of[name], enumerable: true });
-};`;
-
 /**
  * Turns a module into CommonJS that requires each import at its first use.
  *
@@ -31,6 +26,8 @@ export const exportsInBundle = `const exports$ = (exports, of) => {
  */
 const withLateImports = (text, loader, isExternal) => {
   if (/^export (?:let|var)\b/m.test(text)) throw new Error('an exported variable would keep its first value');
+  /** @type {RegExpMatchArray[]} */
+  let own = [];
   let code = transformSync(text, {
     loader,
     format: 'cjs',
@@ -40,12 +37,12 @@ const withLateImports = (text, loader, isExternal) => {
     tsconfigRaw: { compilerOptions: { jsx: 'react-jsx', jsxImportSource: 'preact' } },
   })
     .code.replace(helpers, '')
-    .replace(exported, (_, names = '{}') => `exports$(exports, ${names});\n`);
-  const own = [...code.matchAll(/^ {2}(\w+): \(\) => (.+?),?$/gm)].slice(
-    0,
-    (/^exports\$\(exports, \{([^}]*)\}/.exec(code)?.[1] ?? '').split('=>').length - 1,
-  );
-  // Once it has run, a module's own values are plain properties, which are read faster than getters.
+    .replace(exported, (_, names = '') => {
+      own = [...names.matchAll(/^ {2}(\w+): \(\) => (.+?),?$/gm)];
+      return '';
+    });
+  // At the end, as plain properties, which are read faster than getters: no module imports itself by others
+  // (test/imports.test.ts).
   code += `module.exports = { ${own
     .map(([, name, value = '']) =>
       /^\w+$/.test(value) ? `${name}: ${value}` : `get ${name}() { return ${value}; }`,

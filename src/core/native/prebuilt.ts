@@ -1,6 +1,6 @@
-import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
 import { join } from 'node:path';
+import { isNonGlibcLinuxSync, versionSync } from 'detect-libc';
 import { LayerloomError } from '../base/errors/errors.js';
 import { packageRoot } from '../base/files/shipped.js';
 
@@ -38,23 +38,15 @@ export interface Host {
   readonly node: string;
 }
 
-interface DetectLibc {
-  isNonGlibcLinuxSync(): boolean;
-  versionSync(): string | null;
-}
-
-// Loaded on demand, because only Linux needs it, and only for the addon.
-const detectLibc = () => createRequire(import.meta.url)('detect-libc') as DetectLibc;
-
 export const currentHost = (): Host => {
   const { platform, arch } = process;
-  const musl = platform === 'linux' && detectLibc().isNonGlibcLinuxSync();
+  const musl = platform === 'linux' && isNonGlibcLinuxSync();
   return { platform, arch, musl, endianness: endianness(), node: process.versions.node };
 };
 
 /** Returns the version of Linux's C library, such as `2.36`, if known. */
 export const libcVersion = (): string | undefined =>
-  process.platform === 'linux' ? (detectLibc().versionSync() ?? undefined) : undefined;
+  process.platform === 'linux' ? (versionSync() ?? undefined) : undefined;
 
 const platforms32Bit = ['arm', 'ia32', 'mips', 'mipsel', 'ppc', 's390'];
 
