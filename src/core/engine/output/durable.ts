@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import {
   access,
@@ -177,16 +176,19 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
 
-const madeHere = new AsyncLocalStorage<string[]>();
+/** Directories made during each running work; async hooks would slow every promise. */
+const running = new Set<string[]>();
 
-/** Runs `work`; if it fails, removes the empty directories that it made. */
+/** Runs `work`; if it fails, removes the empty directories that only it can have made. */
 export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => {
   const made: string[] = [];
+  running.add(made);
   try {
-    return await madeHere.run(made, work);
+    return await work().finally(() => running.delete(made));
   } catch (error) {
-    // Fails for directories that are not empty, as intended.
-    for (const directory of made.reverse()) await rmdir(directory).catch(() => undefined);
+    const others = [...running].flat();
+    for (const directory of made.reverse().filter((one) => !others.includes(one)))
+      await rmdir(directory).catch(() => undefined); // It may not be empty.
     throw error;
   }
 };
@@ -208,7 +210,7 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
   if (!(await exists(parent)) && parent !== path) await makeDirectories(parent, durably);
   try {
     await mkdir(path);
-    madeHere.getStore()?.push(path);
+    for (const made of running) made.push(path);
   } catch (error) {
     // Another process may have created it meanwhile.
     if (codeOf(error) !== 'EEXIST' || !(await exists(path))) throw error;
