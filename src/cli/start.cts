@@ -52,7 +52,7 @@ const name = `${program}-${process.version}-${process.arch}`;
 const hashBytes = 32;
 const hashOf = (code: Buffer): Buffer => createHash('sha256').update(code).digest();
 
-/** Most bytes of compiled code, several times the usual size. */
+/** Several times the usual bytes of compiled code. */
 const mostBytes = 64 * 1024 * 1024;
 
 /** True if only this user can replace the folder or files in it. */
@@ -136,10 +136,7 @@ const useOf = (args: readonly string[]): string => {
   return args.includes('--dry-run') ? `${command}-dry-run` : command;
 };
 
-/**
- * @param use names the compiled code, which has only the functions that ran: a merge, help, and importing
- * programs need different ones
- */
+/** @param use names the compiled code, which has only the functions that ran */
 const load = (use: string): Bundle => {
   // Test runners give each file its own realm, which the bundle's errors must belong to.
   if (runInThisContext('Error') !== Error) return require('./layerloom.cjs') as Bundle;
@@ -156,7 +153,7 @@ const load = (use: string): Bundle => {
     kept !== undefined &&
     (cachedData === undefined || script.cachedDataRejected === true)
   )
-    // At exit, all functions called so far are compiled. A failed command may have called few.
+    // Functions called so far are compiled; a failed command may have called few.
     process.once('exit', (code) => {
       if (code === 0) writeCompiled(path, script, kept);
     });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fstatSync, readSync } from 'node:fs';
 import { reasonOf } from '../../base/errors/errors.js';
+import { readBlockNow } from '../../models/checkpoint/files/read-block.js';
 import * as addon from '../../native/addon.js';
 import { stateWords } from '../../native/hash.js';
 import { control, type JobStatus } from '../../native/job.js';
@@ -51,10 +52,11 @@ const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   const firstDifference = ({ begin, end }: Extent): number | undefined => {
     for (let at = begin; at < end && Atomics.load(shared, control.cancel) === 0n; ) {
       const wanted = Math.min(compareBytes, end - at);
-      const [left, right] = [fill(a, of, wanted, at), fill(b, other, wanted, at)];
-      if (left !== wanted || right !== wanted || of.compare(other, 0, wanted, 0, wanted) !== 0) {
-        const both = Math.min(left, right);
-        for (let index = 0; index < both; index += 1) if (of[index] !== other[index]) return at + index;
+      const left = readBlockNow(a, of.subarray(0, wanted), at);
+      const right = readBlockNow(b, other.subarray(0, wanted), at);
+      if (left.length !== wanted || !left.equals(right)) {
+        const both = Math.min(left.length, right.length);
+        for (let index = 0; index < both; index += 1) if (left[index] !== right[index]) return at + index;
         return at + both;
       }
       at += wanted;
@@ -66,16 +68,6 @@ const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   } catch (error) {
     return { ok: false, reason: reasonOf(error) };
   }
-};
-
-const fill = (fd: number, buffer: Buffer, wanted: number, position: number): number => {
-  let filled = 0;
-  while (filled < wanted) {
-    const bytes = readSync(fd, buffer, filled, wanted - filled, position + filled);
-    if (bytes === 0) break;
-    filled += bytes;
-  }
-  return filled;
 };
 
 /** Some ten milliseconds of work, in whole SHA-256 blocks. */

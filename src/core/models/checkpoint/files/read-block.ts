@@ -1,3 +1,4 @@
+import { readSync } from 'node:fs';
 import type { OpenInput } from './open-input.js';
 
 /** Fills the buffer from a position on; returns the filled part, which is shorter at the file's end. */
@@ -12,6 +13,14 @@ export const readBlock = async (
     if (bytesRead === 0) break;
     filled += bytesRead;
   }
+  return buffer.subarray(0, filled);
+};
+
+/** Like `readBlock`, on this thread. */
+export const readBlockNow = (fd: number, buffer: Buffer, position: number): Buffer => {
+  let filled = 0;
+  for (let read = 1; read > 0 && filled < buffer.length; filled += read)
+    read = readSync(fd, buffer, filled, buffer.length - filled, position + filled);
   return buffer.subarray(0, filled);
 };
 
