@@ -55,7 +55,7 @@ const hashOf = (code: Buffer): Buffer => createHash('sha256').update(code).diges
 /** Several times the usual bytes of compiled code. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** True if only this user can replace the folder or files in it. */
+/** True if only this user can replace the folder or its files. */
 const isOwn = (code: string): boolean => foreignBelow(dirname(code), code) === undefined;
 
 /**
@@ -119,7 +119,7 @@ const writeCompiled = (path: string, script: import('node:vm').Script, into: str
     try {
       if (isOwn(into)) rmSync(partial, { force: true });
     } catch {
-      // Nothing was written in that case.
+      // Nothing was written.
     }
   }
 };

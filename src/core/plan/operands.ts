@@ -31,42 +31,37 @@ import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
 type KindName = Operand[typeof operandKind];
 
 const kinds: {
-  readonly [Name in KindName]: OperandKind<
+  readonly [Name in KindName]: () => OperandKind<
     Extract<Operand, { readonly [operandKind]: Name }>,
     PlannedExpression
   >;
 } = {
-  stored,
-  gathered,
-  columns,
-  lowRank,
-  dora,
-  factored,
-  multiplied,
-  pursued,
-  averaged,
-  quantised,
-  blocks,
-  pieces,
-  computed: computed({
-    sourcesOf: (formula) => sourcesOf(formula),
-    describe: (formula, nameOf) => describe(formula, nameOf),
-    keyOf: (formula, identify) => keyOf(formula, identify),
-    lower: (formula, dtype, to) => lower(formula, dtype, to),
-  }),
+  stored: () => stored,
+  gathered: () => gathered,
+  columns: () => columns,
+  lowRank: () => lowRank,
+  dora: () => dora,
+  factored: () => factored,
+  multiplied: () => multiplied,
+  pursued: () => pursued,
+  averaged: () => averaged,
+  quantised: () => quantised,
+  blocks: () => blocks,
+  pieces: () => pieces,
+  computed: () => ofComputed,
 };
 
 // A safe cast: `kinds` holds each kind under its tag.
 const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
-  kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
+  kinds[operand[operandKind]]() as OperandKind<Operand, PlannedExpression>;
 
 /** Parses an operand. A key that only one kind has tells its kind. */
 export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
   const kind =
     typeof value === 'object' && value !== null
-      ? Object.values(kinds).find(({ key }) => key in value)
+      ? Object.values(kinds).find((kind) => kind().key in value)
       : undefined;
-  return (kind ?? kinds.computed).parse(value, context);
+  return (kind ?? kinds.computed)().parse(value, context);
 };
 
 /** Returns the tensor that an adapter changes, for descriptions and weights. */
@@ -83,7 +78,7 @@ export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined =
 };
 
 export const parseStored = (value: unknown, context: ParseContext<PlannedExpression>): StoredTensor =>
-  kinds.stored.parse(value, context);
+  kinds.stored().parse(value, context);
 
 export const isStored = (operand: Operand): operand is StoredTensor => operand[operandKind] === 'stored';
 
@@ -245,3 +240,5 @@ export const lowerTensor = (
 ): Promise<Value> => lower(expression, arithmeticOf(dtype), to);
 
 export { isMove };
+
+const ofComputed = computed({ sourcesOf, describe, keyOf, lower });

@@ -33,48 +33,48 @@ type OperationOf<K extends FormulaKind> = Operation<
   statistics?<T>(formula: Formulas<T>[K]): readonly Statistic<T>[];
 };
 
-/** All operations; a kind without one does not compile. */
+/** All operations, loaded at first use; a kind without one does not compile. */
 const operations = {
-  copy,
-  same,
-  linear,
-  rowSelect,
-  gram,
-  consensus,
-  sce,
-  nearSwap,
-  ram,
-  fisher,
-  regMean,
-  spectral,
-  fusion,
-  assemble,
-  padRows,
-  concatenate,
-  factor,
-  quantise,
-  random,
-} satisfies { readonly [K in FormulaKind]: OperationOf<K> };
+  copy: () => copy,
+  same: () => same,
+  linear: () => linear,
+  rowSelect: () => rowSelect,
+  gram: () => gram,
+  consensus: () => consensus,
+  sce: () => sce,
+  nearSwap: () => nearSwap,
+  ram: () => ram,
+  fisher: () => fisher,
+  regMean: () => regMean,
+  spectral: () => spectral,
+  fusion: () => fusion,
+  assemble: () => assemble,
+  padRows: () => padRows,
+  concatenate: () => concatenate,
+  factor: () => factor,
+  quantise: () => quantise,
+  random: () => random,
+} satisfies { readonly [K in FormulaKind]: () => OperationOf<K> };
 
 type WholeKind = {
-  [K in FormulaKind]: (typeof operations)[K] extends { readonly isWhole: true } ? K : never;
+  [K in FormulaKind]: ReturnType<(typeof operations)[K]> extends { readonly isWhole: true } ? K : never;
 }[FormulaKind];
 
 /** A formula whose tensor is made as a whole by a solver. */
 export type MadeWhole<T> = Formulas<T>[WholeKind];
 
-/** An operation of any kind. Types cannot express that the formula is of the operation's kind. */
+/** An operation of any kind; types cannot express that its formula has that kind. */
 interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Formula<Value>> {
   map<T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U>;
   statistics?<T>(formula: Formula<T>): readonly Statistic<T>[];
 }
 
 export const operationOf = ({ kind }: { readonly kind: FormulaKind }): AnyOperation =>
-  operations[kind] as unknown as AnyOperation;
+  operations[kind]() as unknown as AnyOperation;
 
 export const formulaKinds = Object.keys(operations) as readonly FormulaKind[];
 
-export const formulaSchemas = Object.values(operations).map(({ schema }) => schema);
+export const formulaSchemas = () => Object.values(operations).map((operation) => operation().schema);
 
 /** Replaces operands, calling `to` in their order. */
 export const mapOperands = <T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U> =>

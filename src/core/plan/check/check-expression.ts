@@ -44,7 +44,8 @@ interface Context {
 const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Context): PlannedExpression => {
   const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
-  const unparsed = parseBy(formulaSchema, value, refuse);
+  const { kind } = Object(value);
+  const unparsed = parseBy(formulaSchema(kind), value, refuse);
   const shapes = operandShapes(unparsed, target.shape).values();
   const contextOf = (shape: Shape): ParseContext<PlannedExpression> => {
     const elements = elementCount(shape);

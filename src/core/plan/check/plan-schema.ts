@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { Formula } from '../../methods/operations/formula.js';
-import { formulaSchemas } from '../../methods/operations/index.js';
+import { formulaKinds, formulaSchemas, operationOf } from '../../methods/operations/index.js';
 import type { FoundModel } from '../../models/address/found-model.js';
 import { originShape } from '../../models/address/origin-schema.js';
 import type { FileIdentity, FileState } from '../../models/checkpoint/checkpoint.js';
@@ -17,17 +17,20 @@ import type {
 } from '../plan.js';
 
 // Checks structure; check-plan.ts checks consistency. Refuses unknown keys: a later version may give them
-// meanings that must not be ignored.
+// meanings.
 
 const text = z.string();
-/** 64-bit integers, such as nanoseconds, as text, because float64 would round large values. */
+/** 64-bit integers as text: float64 would round large ones. */
 const digits = z.string().regex(/^-?\d{1,40}$/);
 const path = z
   .string()
   .refine((value) => isAbsolute(value) && !value.includes('\0'), { error: 'no absolute path' });
-export const formulaSchema = z.discriminatedUnion('kind', formulaSchemas as never) as unknown as z.ZodType<
-  Formula<unknown>
->;
+/** Returns the schema of formulas of this kind, or of all. */
+export const formulaSchema = (kind: unknown): z.ZodType<Formula<unknown>> => {
+  const known = formulaKinds.find((one) => one === kind);
+  if (known !== undefined) return operationOf({ kind: known }).schema as z.ZodType<Formula<unknown>>;
+  return z.discriminatedUnion('kind', formulaSchemas() as never) as unknown as z.ZodType<Formula<unknown>>;
+};
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
