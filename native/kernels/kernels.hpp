@@ -51,6 +51,16 @@ struct VoteRule {
     bool each = false;
 };
 
+/// Magnitudes in a table of exponentials: bfloat16 of 14 exponents.
+inline constexpr std::uint32_t kTabled = 14 * 128;
+
+/// Exponentials of bfloat16 numbers: from the magnitude with upper bits `low` on, then of 0; unused; likewise
+/// of negative numbers.
+struct ExponentialTable {
+    std::uint32_t low;
+    double values[2 * (kTabled + 2)];
+};
+
 inline constexpr std::size_t kMostChanges = 64;
 
 /// Keeps an element if its random word (see `randoms`) is at most `last`.
@@ -267,8 +277,9 @@ struct Kernels {
     /// Like `addProduct`, in float64 throughout.
     void (*addWideProduct)(const PanelProduct<double>& product);
 
-    /// out[i] = exp(x[i] − most), for `most` ≥ x[i].
-    void (*exponentials)(const float* x, float most, double* out, std::size_t count);
+    /// out[i] = exp(x[i] − most), for `most` ≥ x[i]. @param table of `most`, or null; changes no bit
+    void (*exponentials)(const float* x, float most, const ExponentialTable* table, double* out,
+                         std::size_t count);
 
     /// out[i] = p·ln(p/q) with p = a[i]/sumA + 10⁻⁸ and q = b[i]/sumB + 10⁻⁸. `out` may be `a`.
     void (*divergences)(const double* a, double sumA, const double* b, double sumB, double* out,

@@ -665,6 +665,30 @@ describe('the native door takes every measure, into as many numbers as its type 
   });
 });
 
+it('measures the same divergence of equal rows, whether exponentials are computed or looked up', () => {
+  const [wide, rows] = [1_200, 6];
+  // Upper halves of float32. Rows repeat, so all but the first have tables.
+  const halves = (seed: number) =>
+    Uint16Array.from({ length: rows * wide }, (_, i) => {
+      const column = i % wide;
+      const at = (column + 1) * seed;
+      return column % 97 === 0 ? 0 : ((at & 1) << 15) | (0x3980 + (at % 0x480));
+    });
+  const directory = temporaryDirectory();
+  const sources = [40_503, 30_011].map((seed, index) => {
+    writeFileSync(join(directory, `${index}`), halves(seed));
+    const fd = openSync(join(directory, `${index}`), 'r');
+    onTestFinished(() => closeSync(fd));
+    return source(fd, 'BF16');
+  });
+  const program = { sources, nodes: [], first: 0, count: rows * wide, columns: wide, watched: [] };
+  const measures = [everyMeasure.divergence];
+  const found = new Float64Array(rows);
+  expect(door.measure({ program, measures }, [found], words())).toMatchObject({ outcome: 'done' });
+  expect(found[0]).toBeGreaterThan(0);
+  expect(new Set(found).size).toBe(1);
+});
+
 it('computes a value that stands on as many others as a program may have', () => {
   const { a } = openFiles();
   const length = 300_000;

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <memory>
 #include <random>
 #include <span>
 #include <utility>
@@ -1339,6 +1341,44 @@ void expectDoubles(const char* isa, const char* what, const std::vector<double>&
     }
 }
 
+/// A table gives the same bits, for elements in it and for others.
+void tabledExponentials() {
+    std::mt19937_64 random(10);
+    for (const float most : {0x1.fep-4f, 1.0f, -0x1.02p-9f})
+        for (const bool inTable : {true, false}) {
+            auto table = std::make_unique<ExponentialTable>();
+            table->low = ((std::bit_cast<std::uint32_t>(most) >> 23 & 0xFFu) - 11) << 7;
+            std::vector<float> x, tabled;
+            for (const std::uint32_t sign : {0u, 0x8000u}) {
+                for (std::uint32_t i = 0; i < kTabled; ++i)
+                    tabled.push_back(std::bit_cast<float>((sign | (table->low + i)) << 16));
+                tabled.resize(tabled.size() + 2);
+            }
+            std::ranges::copy_if(tabled, std::back_inserter(x), [&](float one) { return one <= most; });
+            if (!inTable)
+                for (const float other : {most - 0x1p-20f, std::ldexp(most, -12), -0.0f, -std::fabs(most) * 8,
+                                          -std::numeric_limits<float>::infinity()})
+                    x.insert(x.begin() + static_cast<std::ptrdiff_t>(random() % x.size()), other);
+            x.insert(x.begin() + 40, -0.0f);
+            std::vector<double> expected(x.size());
+            for (std::size_t i = 0; i < x.size(); ++i)
+                expected[i] = exponentialBySteps(static_cast<double>(x[i]) - static_cast<double>(most));
+            for (const Kernels* kernels : availableKernels()) {
+                kernels->exponentials(tabled.data(), most, nullptr, table->values, tabled.size());
+                std::vector<double> actual(x.size());
+                kernels->exponentials(x.data(), most, table.get(), actual.data(), x.size());
+                expectDoubles(kernels->isa, "exponentials of a table", expected, actual);
+                // Whatever is in the table is found there.
+                std::ranges::fill(table->values, 2.0);
+                kernels->exponentials(x.data(), most, table.get(), actual.data(), x.size());
+                const auto found = static_cast<std::size_t>(std::ranges::count(actual, 2.0));
+                const std::size_t whole = x.size() / 32 * 32;
+                expect(inTable ? found == whole : found > 0 && found < whole, kernels->isa, "places in a table", whole,
+                       found);
+            }
+        }
+}
+
 /// Rows of weights, of wide and of extreme numbers, with infinity and NaN.
 void divergences() {
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -1362,15 +1402,19 @@ void divergences() {
             }
             for (const Kernels* kernels : availableKernels()) {
                 std::vector<double> actual(count);
-                kernels->exponentials(x.data(), most, actual.data(), count);
+                kernels->exponentials(x.data(), most, nullptr, actual.data(), count);
                 expectDoubles(kernels->isa, "exponentials", expected, actual);
-                const double a = 0.1 * static_cast<double>(count) + 1, b = 0.3 * static_cast<double>(count) + 1;
-                for (std::size_t i = 0; i < count; ++i) {
-                    const double p = expected[i] / a + 1e-8, q = others[i] / b + 1e-8;
-                    sums[i] = p * logarithmBySteps(p / q);
+                // Ratios near 3, and near 1.
+                for (const double share : {0.3, 0.1, 0.1001}) {
+                    const double a = 0.1 * static_cast<double>(count) + 1, b = share * static_cast<double>(count) + 1;
+                    for (std::size_t i = 0; i < count; ++i) {
+                        const double p = expected[i] / a + 1e-8, q = others[i] / b + 1e-8;
+                        sums[i] = p * logarithmBySteps(p / q);
+                    }
+                    std::vector<double> found = actual;
+                    kernels->divergences(found.data(), a, others.data(), b, found.data(), count);
+                    expectDoubles(kernels->isa, "divergences", sums, found);
                 }
-                kernels->divergences(actual.data(), a, others.data(), b, actual.data(), count);
-                expectDoubles(kernels->isa, "divergences", sums, actual);
             }
         }
 }
@@ -1399,6 +1443,7 @@ int main() {
     products();
     scaledRuns();
     scaledHalves();
+    tabledExponentials();
     divergences();
     for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
     std::printf("%ld checks, %ld failed\n", checks, failures);
