@@ -1,6 +1,7 @@
 #include "evaluator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -485,13 +486,19 @@ void Evaluator::evaluate(const Fisher& fisher, const Work& work) {
 }
 
 void Evaluator::evaluate(const Importance& importance, const Work& work) {
-    const float* const* inputs = allFloats(work.node);
+    constexpr double difference[] = {1, -1};
+    std::array<Source, 2> inputs{};
+    std::ranges::transform(work.node.inputs, inputs.begin(), [this](ValueId id) {
+        const Source source = found(id);
+        // Differences of float64 would be rounded once, not twice.
+        return source.dtype == DType::F64 ? Source{reinterpret_cast<const std::byte*>(widened(id)), DType::F32} : source;
+    });
     inFloats(work, [&](float* out) {
+        linear(kernels_, inputs, difference, {reinterpret_cast<std::byte*>(out), DType::F32}, count_);
         forEachRow(firstElement(), count_, columns(),
                    [&](std::size_t row, std::size_t, std::size_t at, std::size_t n) {
                        const auto by = static_cast<float>(importance.divergences[row]);
-                       for (std::size_t i = at; i < at + n; ++i)
-                           out[i] = std::fabs(inputs[0][i] - inputs[1][i]) * by;
+                       for (std::size_t i = at; i < at + n; ++i) out[i] = std::fabs(out[i]) * by;
                    });
     });
 }
