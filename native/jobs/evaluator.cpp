@@ -46,6 +46,7 @@ Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windo
       isWidened_(widened_.size()),
       isWatched_(widened_.size()),
       isPruned_(program.sources.size()),
+      isProven_(program.sources.size()),
       ranks_(kernels) {
     for (const ValueId id : program.watched) isWatched_[id] = true;
     for (const auto& fused : fusedVotes_.votes)
@@ -78,10 +79,11 @@ std::byte* Evaluator::placeOf(std::size_t node) const {
 void Evaluator::compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places) {
     moveTo(begin, count);
     places_ = places;
-    for (ValueId id = 0; id < program_.sources.size(); ++id)
-        if (isWatched_[id] && !isPruned_[id]) look(id);
+    std::fill(isProven_.begin(), isProven_.end(), false);
     for (std::size_t n = 0; n < program_.nodes.size(); ++n)
         if (!fusedVotes_.isSkipped[n]) need(static_cast<ValueId>(program_.sources.size() + n));
+    for (ValueId id = 0; id < program_.sources.size(); ++id)
+        if (isWatched_[id] && !isPruned_[id] && !isProven_[id]) look(id);
 }
 
 void Evaluator::look() {
@@ -346,6 +348,10 @@ void Evaluator::evaluate(const Linear& operation, const Work& work) {
     sources_.clear();
     for (const ValueId id : work.node.inputs) sources_.push_back(found(id));
     sumInto(sources_, operation.weights, work.sink, count_);
+    // Rounding to some dtypes makes infinity finite.
+    if (!isFinite_ || work.sink.dtype != DType::F32) return;
+    for (const ValueId id : work.node.inputs)
+        if (id < isProven_.size()) isProven_[id] = true;
 }
 
 void Evaluator::evaluate(const RowLinear& operation, const Work& work) {
