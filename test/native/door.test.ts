@@ -689,6 +689,30 @@ it('measures the same divergence of equal rows, whether exponentials are compute
   expect(new Set(found).size).toBe(1);
 });
 
+it('measures no divergence of rows from themselves, and NaN of rows with NaN', () => {
+  const directory = temporaryDirectory();
+  const rows = Float32Array.from({ length: count }, (_, i) => (i < 4 * columns - 3 ? i / 7 - 2 : -Infinity));
+  writeFileSync(join(directory, 'rows'), rows);
+  const measured = (name: string) => {
+    const fd = openSync(join(directory, name), 'r');
+    onTestFinished(() => closeSync(fd));
+    const sources = [source(fd), source(fd)];
+    const found = new Float64Array(4);
+    const program = { sources, nodes: [], first: 0, count, columns, watched: [] };
+    expect(door.measure({ program, measures: [everyMeasure.divergence] }, [found], words())).toMatchObject({
+      outcome: 'done',
+    });
+    return [...found];
+  };
+  expect(measured('rows')).toEqual([0, 0, 0, 0]);
+  rows[columns] = Number.NaN;
+  writeFileSync(join(directory, 'with-nan'), rows);
+  expect(measured('with-nan')).toEqual([0, Number.NaN, 0, 0]);
+  rows.fill(0.5);
+  writeFileSync(join(directory, 'finite'), rows);
+  expect(measured('finite')).toEqual([0, 0, 0, 0]);
+});
+
 it('computes a value that stands on as many others as a program may have', () => {
   const { a } = openFiles();
   const length = 300_000;

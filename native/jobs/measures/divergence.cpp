@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <limits>
 #include <unordered_map>
 
 #include "accumulator.hpp"
@@ -95,9 +97,21 @@ class Divergences : public Accumulator {
     bool isSettled() const override { return areFinite(out_); }
 
   private:
+    /// True if rows are finite and the base's, so that their divergences are 0, as `out_` is.
+    bool areEqual() const {
+        const auto* const x = reinterpret_cast<const std::byte*>(rows_[0].data());
+        return std::memcmp(x, rows_[1].data(), rows_[0].size() * sizeof(float)) == 0 &&
+               kernels_->isFinite[static_cast<std::size_t>(DType::F32)](x, rows_[0].size());
+    }
+
     /// Computed in float64, because in float32 the sums would be mostly rounding.
     void measure() {
         const std::size_t rows = rows_[0].size() / columns_;
+        if (areEqual()) {
+            for (std::vector<float>& x : rows_) x.clear();
+            row_ += rows;
+            return;
+        }
         RowSums sums[2];
         for (std::size_t v = 0; v < 2; ++v) {
             exponentials_[v].resize(rows * columns_);
