@@ -5,6 +5,7 @@ import { itemAt, valueAt } from '../../core/base/errors/lookup.js';
 import { namesIn } from '../../core/base/files/unless-missing.js';
 import { writing } from '../../core/base/files/writing.js';
 import { makeDirectories, replaceFile } from '../../core/engine/output/durable.js';
+import type { RecordedFile } from '../../core/methods/recipe/recorded-inputs.js';
 import type { FileIdentity } from '../../core/models/checkpoint/checkpoint.js';
 import { readFileIfAny } from '../../core/models/checkpoint/files/small-file.js';
 import { contentOf, identityUnder, observePath } from '../../core/models/checkpoint/same/identity.js';
@@ -17,11 +18,7 @@ import { evaluationsName } from './result-files.js';
 // of the files. If a file has a recorded size and header but another stamp, it is hashed once. If the bytes
 // are the same, it keeps its former identity.
 
-interface ScoredFile {
-  readonly file: string;
-  readonly bytes: number;
-  readonly header: string;
-  readonly mtimeNs: string;
+interface ScoredFile extends RecordedFile {
   readonly ino: string;
   /** The identity from `observePath` with samples. */
   readonly identity: string;

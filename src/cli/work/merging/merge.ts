@@ -10,11 +10,10 @@ import { methods } from '../../../core/methods/index.js';
 import type { RecipeInput, RecipesByMethod } from '../../../core/methods/recipes.js';
 import { parseAddress } from '../../../core/models/address/address.js';
 import type { ExpertLayout } from '../../../core/models/experts/layouts.js';
-import type { WrittenName } from '../../../core/models/quantisation/quantising.js';
 import { isBareAdapter } from '../../../core/models/reading/read-model.js';
-import type { OutputForm } from '../../../core/plan/compile/adapters/output-forms.js';
 import type { MergePlan } from '../../../core/plan/plan.js';
 import { notesOf } from '../../../core/plan/reports/method-report.js';
+import type { RecipeOverrides } from '../../../core/settle/settle.js';
 import type { DtypeName } from '../../../core/tensor/dtype.js';
 import { note, stdoutColours, warn } from '../../print.js';
 import { describeExplanation } from '../../text/explanation-text.js';
@@ -30,18 +29,15 @@ import { chatTemplateOption } from './chat-template-option.js';
 import type { CommonOptions } from './merge-options.js';
 import { saveRecipe } from './save-recipe.js';
 
-export interface MergeCommandOptions extends CommonOptions {
+export interface MergeCommandOptions
+  extends CommonOptions,
+    Pick<RecipeOverrides, 'as' | 'quantize' | 'config' | 'rank' | 'chatTemplate'> {
   readonly dtype?: string;
-  readonly as?: OutputForm;
   readonly experts?: ExpertLayout;
-  readonly quantize?: WrittenName;
-  readonly config?: string;
-  readonly rank?: number;
   readonly strict?: boolean;
   readonly explain?: string;
   readonly allowChanged?: boolean;
   readonly saveRecipe?: string;
-  readonly chatTemplate?: string;
 }
 
 export const mergeCommand = async (

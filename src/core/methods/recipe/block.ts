@@ -4,7 +4,7 @@ import { wordsOf } from '../../base/errors/setting.js';
 import { nearest } from '../../base/nearest.js';
 import { isObject } from '../../models/checkpoint/files/json.js';
 import { toCamelCase, toSnakeCase } from './document/case.js';
-import { unknownKeyOf } from './document/invalid.js';
+import { type RecipeFault, unknownKeyOf } from './document/invalid.js';
 
 // Names settings that were read as plain values, such as an experiment's blocks, by keys as in YAML.
 
@@ -23,12 +23,7 @@ const valuesOf = (value: z.core.$ZodType): { expected: string; names: readonly s
   return { expected: isAny ? 'a whole number' : `a whole number, ${minimum} or more`, names };
 };
 
-interface SettingFault {
-  readonly key: string;
-  readonly reason: string;
-  readonly expected?: string | undefined;
-  readonly nearest?: string | undefined;
-}
+type SettingFault = RecipeFault & { readonly key: string };
 
 export const faultIn = (
   block: string | undefined,

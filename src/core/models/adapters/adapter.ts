@@ -1,30 +1,18 @@
 import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { ExpertPacking } from './expert-packing.js';
-import type { AdapterKind, ExpertRows } from './kinds/kind.js';
+import type { AdapterKind, PlacedFactors } from './kinds/kind.js';
 import type { AdapterChange } from './kinds/kinds.js';
 import type { ParameterChange, Tuner } from './kinds/tuner.js';
 import type { NumberOf } from './pattern/module-numbers.js';
 
-export interface LowRankPair {
-  /** `lora_A`: [rank, in]. */
-  readonly a: TensorReference;
-  /** `lora_B`: [out, rank]. */
-  readonly b: TensorReference;
-  /** The kind's extra tensor, such as DoRA's magnitudes: [out]. */
-  readonly beside?: TensorReference | undefined;
+export interface LowRankPair extends PlacedFactors {
+  /** `lora_A` and `lora_B`. */
   readonly names: { readonly a: string; readonly b: string };
-  readonly rank: number;
   /** alpha of this module: from `alpha_pattern`, else `lora_alpha`. */
   readonly alpha: number;
-  /** alpha / rank, or alpha / √rank (`use_rslora`). */
-  readonly scale: number;
-  /** True if stored as [in, out] (`fan_in_fan_out`, embeddings): the change is (B · A)ᵀ. */
-  readonly transposed: boolean;
   /** A is [rank, in, kernel…], B [out, rank, 1…]. */
   readonly isConvolution?: true;
-  /** Set for a parameter of several experts: A is [experts · rank, in], B [out, rank · experts]. */
-  readonly experts?: ExpertRows | undefined;
 }
 
 /** A PEFT adapter without weights. Keys of maps are names of the base's parameters: `lm_head.weight`. */

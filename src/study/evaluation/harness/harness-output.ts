@@ -7,7 +7,7 @@ import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { readSmallFile } from '../../../core/models/checkpoint/files/small-file.js';
 import { parseJson } from '../../../core/texts/json.js';
 import { generatesNothing } from '../data/task-facts.js';
-import type { ProblemResult, ProblemTexts } from '../result.js';
+import type { EvaluationResult, ProblemResult, ProblemTexts } from '../result.js';
 import { invalidResult } from '../result-files.js';
 import { samplingIn } from '../sampling.js';
 import type { Rows } from '../settings.js';
@@ -15,31 +15,15 @@ import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
 
 /** A task in a `results_*.json` of the harness, with its samples. */
-export interface HarnessResult {
+export interface HarnessResult
+  extends Omit<
+    EvaluationResult,
+    'weights' | 'layerloom' | 'columns' | 'texts' | 'source' | 'drawn' | 'samples'
+  > {
   readonly file: string;
-  readonly task: string;
-  readonly taskVersion: string;
-  readonly promptHash: string;
-  readonly fewshot: number;
-  readonly seed: string;
-  readonly metrics: Readonly<Record<string, number | null>>;
-  readonly higherIsBetter: Readonly<Record<string, boolean>>;
-  readonly n: number;
-  readonly problems: readonly ProblemResult[];
   readonly texts: ProblemTexts;
-  readonly harness: { readonly name: 'lm-eval'; readonly version: string };
-  /** The harness's `model` and `model_args`, without keys of checkpoint and machine. */
-  readonly backend: string;
   /** The checkpoint's path, or a server's name for it. */
   readonly model: string;
-  /** The scored rows, end exclusive; null for all. */
-  readonly rows: Rows | null;
-  /** The harness's `max_gen_toks`; null for the task's default. */
-  readonly maxTokens: number | null;
-  /** Sampling settings; null for greedy answers, or if the task file sets them. */
-  readonly sampling: string | null;
-  readonly started: string;
-  readonly seconds: number;
 }
 
 const resultsName = /^results_(.+)\.json$/;

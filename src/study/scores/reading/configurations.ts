@@ -1,5 +1,6 @@
 import { groupBy, itemAt, valueAt } from '../../../core/base/errors/lookup.js';
 import { paperCounts } from '../../../core/methods/framework/counts.js';
+import type { Counts } from '../../../core/methods/swaps/swap-counts.js';
 import { arePaperCounts, isByCounts } from '../../../core/methods/swaps/swap-counts.js';
 import { meanOf } from '../statistics/mean.js';
 import type { ModelScore } from './model-score.js';
@@ -121,11 +122,7 @@ const identitiesOf = ({ method, models }: Configuration, settings: string): stri
 };
 
 /** Settings of a layer swap; missing ones are the method's defaults (§4.2). */
-export interface SwapSetting {
-  readonly bottom: number;
-  readonly top: number;
-  readonly bottomTransition: number;
-  readonly topTransition: number;
+export interface SwapSetting extends Counts {
   /** True for equal weights, averages outside the layers, and norms that follow their layer. */
   readonly isPlain: boolean;
 }

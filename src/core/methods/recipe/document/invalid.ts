@@ -3,10 +3,10 @@ import { nearest } from '../../../base/nearest.js';
 import { locationOf, type Mark } from './source.js';
 import type { Entries } from './tree.js';
 
-interface RecipeFault {
+export interface RecipeFault {
   readonly key?: string;
   readonly reason: string;
-  readonly expected?: string;
+  readonly expected?: string | undefined;
   readonly nearest?: string | undefined;
 }
 

@@ -13,12 +13,13 @@ export interface ExpertRows {
   readonly row: number;
 }
 
-/** The factors of a parameter, placed in the files of a base with its adapter. */
+/** The factors of a parameter. */
 export interface PlacedFactors {
   /** [rank, in] */
   readonly a: TensorReference;
   /** [out, rank] */
   readonly b: TensorReference;
+  /** The kind's extra tensor, such as DoRA's magnitudes: [out]. */
   readonly beside?: TensorReference | undefined;
   readonly rank: number;
   /** s: alpha / rank, or alpha / √rank (rsLoRA). */

@@ -2,21 +2,10 @@ import type { Proposal } from '../../../../core/measure/analysis/advice/proposal
 import type { TopOverlap } from '../../../../core/measure/analysis/advice/top-overlap.js';
 import type { Overlap } from '../../../../core/measure/analysis/overlap.js';
 import type { Verdict } from '../../../scores/comparing/conclusion.js';
+import type { Cell } from '../../../scores/reading/score-table.js';
 import type { ScoredModel } from '../../../scores/reading/scored-experiment.js';
 
-export interface PageCell {
-  readonly value: number | string;
-  readonly digits: number;
-  readonly n?: number | undefined;
-  readonly stderr?: number | undefined;
-  readonly model?: string | undefined;
-  readonly configuration?: string | undefined;
-  readonly otherHalf?: number | undefined;
-  readonly interval?: readonly [number, number] | undefined;
-  readonly p?: number | undefined;
-  readonly mark?: 'best' | undefined;
-  readonly flag?: string | undefined;
-}
+export type PageCell = Omit<Cell, 'estimand' | 'source'>;
 
 export interface PageTable {
   readonly id: string;
