@@ -45,15 +45,7 @@ export const completeRecipe = (
     Object.entries(others).filter(([key]) => key === 'dtype' || !(key in settings)),
   );
   const complete = {
-    method,
-    dialect,
-    task,
-    language,
-    model,
-    models,
-    slices,
-    base,
-    parts,
+    ...{ method, dialect, task, language, model, models, slices, base, parts },
     ...(again ?? parameters),
     dtype: dtype === undefined ? undefined : torchName(dtype),
     tokenizerSource,

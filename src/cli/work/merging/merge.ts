@@ -1,5 +1,6 @@
 import { explainTensor, type MergePlanOptions, planMerge } from '../../../api/plan-merge.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { pick } from '../../../core/base/errors/lookup.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { checkRun } from '../../../core/engine/check-run.js';
 import { checkThreads } from '../../../core/engine/run.js';
@@ -66,39 +67,14 @@ export const checkOrder = async (base: string, adapter: string): Promise<void> =
     });
 };
 
-const planOptions = async ({
-  layout,
-  experts,
-  quantize,
-  config,
-  analysis,
-  strict,
-  allowChanged,
-  as,
-  rank,
-  allowNonFinite,
-  download,
-  tokenizer,
-  maxShardSize,
-  ...options
-}: MergeCommandOptions): Promise<MergePlanOptions> => ({
-  layout,
-  experts,
-  quantize,
-  config,
-  maxShardSize,
-  analysis,
-  strict,
-  allowChanged,
-  as,
-  rank,
-  allowNonFinite,
-  tokenizer,
+const planOptions = async (options: MergeCommandOptions): Promise<MergePlanOptions> => ({
+  ...pick(options, 'layout', 'experts', 'quantize', 'config', 'maxShardSize', 'analysis', 'strict'),
+  ...pick(options, 'allowChanged', 'as', 'rank', 'allowNonFinite', 'tokenizer'),
   dtype: options.dtype as DtypeName | undefined,
   chatTemplate: await chatTemplateOption(options.chatTemplate),
   threads: checkThreads(options.threads),
   // A dry run fetches no weights.
-  download: download && options.dryRun ? 'headers' : download,
+  download: options.download && options.dryRun ? 'headers' : options.download,
 });
 
 const threadsFor = (plan: MergePlan, { threads }: Pick<MergeCommandOptions, 'threads'>): number =>

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { pick } from '../../../core/base/errors/lookup.js';
 import { checkThreads } from '../../../core/engine/run.js';
 import { diskNeedOf } from '../../../study/batch/planning/check-batch.js';
 import type { Part } from '../../../study/batch/planning/part.js';
@@ -149,18 +150,11 @@ const dryRun = async (
         unchecked: tasks.unchecked,
         failed: [...tasks.failed].map(([task, { code, message }]) => ({ task, code, message })),
       },
-      merges: plan.merges.map(
-        ({ merge: { name, language, task, languageExpert, method, configuration }, bytes, shards }) => ({
-          name,
-          language,
-          task,
-          languageExpert,
-          method,
-          configuration,
-          bytes,
-          shards: shards.length,
-        }),
-      ),
+      merges: plan.merges.map(({ merge, bytes, shards }) => ({
+        ...pick(merge, 'name', 'language', 'task', 'languageExpert', 'method', 'configuration'),
+        bytes,
+        shards: shards.length,
+      })),
       refused: plan.refused.map(({ merge, error: { code, message } }) => ({
         merge: merge.name,
         error: { code, message },

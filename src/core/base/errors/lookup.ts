@@ -11,6 +11,10 @@ export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string):
   return record[key] as V;
 };
 
+/** Returns an object of these properties alone, in this order. */
+export const pick = <T extends object, const K extends keyof T>(from: T, ...keys: readonly K[]): Pick<T, K> =>
+  Object.fromEntries(keys.map((key) => [key, from[key]])) as Pick<T, K>;
+
 /** Returns a record's own value; undefined for inherited keys such as `toString`. */
 export const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;

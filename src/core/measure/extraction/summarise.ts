@@ -21,15 +21,9 @@ export const summarise = (
     const relative = error / all;
     const [norm, energy] = [Math.sqrt(all), Math.max(0, 1 - relative)];
     tensors.push({
-      name,
-      layer,
-      role,
-      shape,
-      rank,
-      norm,
+      ...{ name, layer, role, shape, rank, norm },
       error: Math.sqrt(relative),
-      energy,
-      singularValues,
+      ...{ energy, singularValues },
     });
   }
   const leftOut: Extraction['leftOut'][number][] = [];

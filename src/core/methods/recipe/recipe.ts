@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../../base/errors/errors.js';
+import { pick } from '../../base/errors/lookup.js';
 import { nearest } from '../../base/nearest.js';
 import { isGiven } from '../../models/checkpoint/files/json.js';
 import type { Layout } from '../../models/checkpoint/layouts.js';
@@ -153,15 +154,9 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
     // ignored.
     ...({ ...otherCommon, ...otherOutput } satisfies Record<string, never>),
     method: method.name,
-    title: method.title,
-    tags: method.tags,
+    ...pick(method, 'title', 'tags'),
     citations: decided<readonly Citation[]>(method.citations, []),
-    given,
-    layout,
-    maxShardSize,
-    experts,
-    quantize,
-    config,
+    ...{ given, layout, maxShardSize, experts, quantize, config },
     dtype: parseDtype(outDtype ?? dtype ?? ''),
     rank,
     allowNonFinite: allowNonFinite ?? false,
@@ -172,10 +167,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
     ),
     transplant,
     chatTemplate: chatTemplateOf(chatTemplate),
-    stack,
-    models,
-    companions,
-    nested,
+    ...{ stack, models, companions, nested },
     keepsCard: method.keepsCard,
     needsLayers: decided(method.needsLayers, false),
     stacksLayers: decided(method.stacksLayers, false),

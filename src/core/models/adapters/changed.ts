@@ -63,10 +63,7 @@ export const changedBy = (
       a: ofAdapter(a),
       b: ofAdapter(b),
       beside: beside && ofAdapter(beside),
-      rank,
-      scale,
-      transposed,
-      experts,
+      ...{ rank, scale, transposed, experts },
     });
     tensors.set(name, { ...reference, change });
   }

@@ -1,4 +1,4 @@
-import { itemAt, valueAt } from '../../base/errors/lookup.js';
+import { itemAt, pick, valueAt } from '../../base/errors/lookup.js';
 import type { Compiled, ModelReference, OutputTensor } from '../../methods/framework/declaration/method.js';
 import type { Expression } from '../../methods/operations/expression.js';
 import type { Recipe } from '../../methods/recipe/recipe.js';
@@ -26,27 +26,19 @@ export interface Frame extends RecipeModels {
 }
 
 /** Returns the settings that determine a frame: all that decide an output except its weights. */
-const framedOf = ({
-  models,
-  companions,
-  tokenizer,
-  transplant,
-  needsLayers,
-  stacksLayers,
-  dtype,
-  chatTemplate,
-  stack,
-}: Recipe) => ({
-  models,
-  companions,
-  tokenizer,
-  transplant,
-  needsLayers,
-  stacksLayers,
-  dtype,
-  chatTemplate,
-  stack,
-});
+const framedOf = (recipe: Recipe) =>
+  pick(
+    recipe,
+    'models',
+    'companions',
+    'tokenizer',
+    'transplant',
+    'needsLayers',
+    'stacksLayers',
+    'dtype',
+    'chatTemplate',
+    'stack',
+  );
 
 type Framed = ReturnType<typeof framedOf>;
 

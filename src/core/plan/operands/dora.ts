@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { itemAt } from '../../base/errors/lookup.js';
+import { itemAt, pick } from '../../base/errors/lookup.js';
 import { undefinedMerge } from '../../methods/operations/program/lowering.js';
 import { Program } from '../../methods/operations/program/program.js';
 import { type ArithmeticDtype, bitsOf, isFloating } from '../../tensor/dtype.js';
@@ -23,19 +23,9 @@ export interface DoraTensor {
   readonly magnitudes: StoredTensor;
 }
 
-export const doraTensor = ({
-  dtype,
-  tensor,
-  product,
-  scale,
-  magnitudes,
-}: Omit<DoraTensor, typeof operandKind>): DoraTensor => ({
+export const doraTensor = (tensor: Omit<DoraTensor, typeof operandKind>): DoraTensor => ({
   [operandKind]: 'dora',
-  dtype,
-  tensor,
-  product,
-  scale,
-  magnitudes,
+  ...pick(tensor, 'dtype', 'tensor', 'product', 'scale', 'magnitudes'),
 });
 
 const schema = z.strictObject({

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { itemAt } from '../../base/errors/lookup.js';
+import { itemAt, pick } from '../../base/errors/lookup.js';
 import { refuseRanges, rowWidth } from '../../methods/operations/rows/assemble.js';
 import type { RowRun } from '../../models/tokenizer/vocabulary.js';
 import { mostChosen } from '../../native/solve.js';
@@ -29,24 +29,10 @@ export interface PursuedTensor {
   readonly width: number;
 }
 
-export const pursuedTensor = ({
-  rows,
-  k,
-  tokens,
-  shared,
-  source,
-  donor,
-  width,
-}: Omit<PursuedTensor, typeof operandKind | 'dtype'>): PursuedTensor => ({
+export const pursuedTensor = (tensor: Omit<PursuedTensor, typeof operandKind | 'dtype'>): PursuedTensor => ({
   [operandKind]: 'pursued',
   dtype: 'F32',
-  rows,
-  k,
-  tokens,
-  shared,
-  source,
-  donor,
-  width,
+  ...pick(tensor, 'rows', 'k', 'tokens', 'shared', 'source', 'donor', 'width'),
 });
 
 const schema = z.strictObject({

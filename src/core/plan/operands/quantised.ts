@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { pick } from '../../base/errors/lookup.js';
 import { bitsOf, type Dtype } from '../../tensor/dtype.js';
 import {
   bitsOfCode,
@@ -25,30 +26,12 @@ export interface QuantisedTensor extends QuantisedBlocks, QuantisationTensors<St
   readonly of: StoredTensor;
 }
 
-const make = (tensor: Omit<QuantisedTensor, typeof operandKind | 'dtype'>): QuantisedTensor => {
-  const { codes, order, rows, width, stride, block, transposed } = tensor;
-  const { of, scales, factor, zeros, groups, nested, after } = tensor;
-  return {
-    [operandKind]: 'quantised',
-    dtype: 'F32',
-    ...{
-      codes,
-      order,
-      rows,
-      width,
-      stride,
-      block,
-      transposed,
-      of,
-      scales,
-      factor,
-      zeros,
-      groups,
-      nested,
-      after,
-    },
-  };
-};
+const make = (tensor: Omit<QuantisedTensor, typeof operandKind | 'dtype'>): QuantisedTensor => ({
+  [operandKind]: 'quantised',
+  dtype: 'F32',
+  ...pick(tensor, 'codes', 'order', 'rows', 'width', 'stride', 'block', 'transposed', 'of'),
+  ...pick(tensor, 'scales', 'factor', 'zeros', 'groups', 'nested', 'after'),
+});
 
 export const quantisedTensor = (
   input: number,

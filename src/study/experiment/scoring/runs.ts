@@ -38,25 +38,15 @@ export const runsOf = (
 
 export const runOf = (
   name: string,
-  { tasks, fewshot, sample }: RunSettings,
+  run: RunSettings,
   { settings, includePaths, directory }: Pick<Scoring, 'settings' | 'includePaths' | 'directory'>,
-  { path, inPlace, server, servedName, weights }: RunPlace,
-): HarnessRun => {
-  return {
-    name,
-    path,
-    inPlace,
-    tasks,
-    fewshot,
-    sample,
-    rows: rowsOf(tasks, settings),
-    settings,
-    includePaths,
-    server,
-    servedName,
-    directory: join(directory, runsName, keyOf({ tasks, fewshot, sample }, weights, settings)),
-  };
-};
+  { weights, ...place }: RunPlace,
+): HarnessRun => ({
+  ...{ name, ...place, ...run },
+  rows: rowsOf(run.tasks, settings),
+  ...{ settings, includePaths },
+  directory: join(directory, runsName, keyOf(run, weights, settings)),
+});
 
 const runsName = '.runs';
 

@@ -136,13 +136,7 @@ export const writeAnalysis = async (
   const proposals = proposedSwaps(vectors, roles, swaps);
   if (proposals.length > 0) files.set(proposalsName, [`${JSON.stringify(proposals, null, 2)}\n`]);
   const page = analysisOf(vectors, overlaps, {
-    bottom,
-    top,
-    thresholds,
-    published,
-    topOverlaps,
-    proposals,
-    roles,
+    ...{ bottom, top, thresholds, published, topOverlaps, proposals, roles },
     perDecade: stopsPerDecade.analysis,
   });
   files.set(pageName, [await writeAnalysisPage(page), recordOf([...files.keys(), pageName])]);

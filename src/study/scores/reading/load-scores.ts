@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
-import { groupBy, ownValue } from '../../../core/base/errors/lookup.js';
+import { groupBy, ownValue, pick } from '../../../core/base/errors/lookup.js';
 import { splitName } from '../../../core/models/address/name.js';
 import { declaredIn } from '../../evaluation/declared.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../../evaluation/result.js';
@@ -201,20 +201,14 @@ const referenceOf = ({
 });
 
 const mergeOf = (merge: MergeRecord, directory: string): Omit<ScoredModel, 'results'> => {
-  const { name, language, task, languageExpert, method, configuration, path } = merge;
   const variant = variantOf(merge);
   return {
-    name,
-    language,
-    task,
-    languageExpert,
-    method,
-    configuration,
+    ...pick(merge, 'name', 'language', 'task', 'languageExpert', 'method', 'configuration'),
     variant,
     role: 'merge',
-    languages: [language],
+    languages: [merge.language],
     entry: variant.split('/', 1)[0] ?? variant,
-    path: join(directory, path),
+    path: join(directory, merge.path),
   };
 };
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import * as z from 'zod';
+import { pick } from '../../../../core/base/errors/lookup.js';
 import { namesIn } from '../../../../core/base/files/unless-missing.js';
 import type { Part } from '../../../batch/planning/part.js';
 import { evaluationsName } from '../../../evaluation/result-files.js';
@@ -13,13 +14,7 @@ export interface Asks extends AskedRows {
   readonly tasks?: readonly string[] | undefined;
 }
 
-export const asksOf = ({ only, part, tasks, limit, rows }: Asks): Asks => ({
-  only,
-  part,
-  tasks,
-  limit,
-  rows,
-});
+export const asksOf = (options: Asks): Asks => pick(options, 'only', 'part', 'tasks', 'limit', 'rows');
 
 const texts = z.array(z.string()).readonly();
 const row = z.int().min(0);
