@@ -5,14 +5,10 @@ import { Heads, Lines, Section, Wide } from './charts/section.js';
 
 const mostRuns = 60;
 
+type StudyPageProps = { state: StudyState; everySeconds: number | undefined };
+
 /** The page of a running study. It has no script, because each look rewrites it. */
-export const StudyPage = ({
-  state,
-  everySeconds,
-}: {
-  state: StudyState;
-  everySeconds: number | undefined;
-}) => (
+export const StudyPage = ({ state, everySeconds }: StudyPageProps) => (
   <div class="shell study">
     <header class="top">
       <div>

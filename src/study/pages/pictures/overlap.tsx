@@ -47,13 +47,9 @@ export const describeOverlap = ({ experts, whole }: Overlap): string =>
     .map(({ key, label }) => `${label} ${showMeasure(whole[key])} in the whole model`)
     .join(', ')}`;
 
-export const Line = ({
-  measure: { style, colour, dash },
-  d,
-}: {
-  measure: Pick<Measure, 'style' | 'colour' | 'dash'>;
-  d: string;
-}) => (
+type LineProps = { measure: Pick<Measure, 'style' | 'colour' | 'dash'>; d: string };
+
+export const Line = ({ measure: { style, colour, dash }, d }: LineProps) => (
   <path
     class={`line ${style}`}
     d={d}
@@ -78,18 +74,20 @@ export const plotSize = (
   height: Math.max(1, layersOf(parts).length) * row + 30,
 });
 
+interface LayerLinesProps<Key extends string> {
+  parts: readonly LayerFigures<Key>[];
+  measures: readonly Measure<Key>[];
+  top: number;
+  most?: number | undefined;
+}
+
 /** Measures by layer as lines, with the last layer on top as in the paper's figures. */
 export const LayerLines = <Key extends string>({
   parts,
   measures: lines,
   top,
   most = 1,
-}: {
-  parts: readonly LayerFigures<Key>[];
-  measures: readonly Measure<Key>[];
-  top: number;
-  most?: number | undefined;
-}) => {
+}: LayerLinesProps<Key>) => {
   const layers = layersOf(parts);
   const bottom = top + Math.max(1, layers.length) * row;
   const least = Math.min(0, ...layers.flatMap((part) => lines.map(({ key }) => part[key] ?? 0)));
@@ -161,19 +159,21 @@ export const LayerLines = <Key extends string>({
   );
 };
 
+interface LayerPictureProps<Key extends string> {
+  title: string;
+  subtitle: string;
+  description: string;
+  parts: readonly LayerFigures<Key>[];
+  measures: readonly Measure<Key>[];
+}
+
 const LayerPicture = <Key extends string>({
   title,
   subtitle,
   description,
   parts,
   measures: lines,
-}: {
-  title: string;
-  subtitle: string;
-  description: string;
-  parts: readonly LayerFigures<Key>[];
-  measures: readonly Measure<Key>[];
-}) => {
+}: LayerPictureProps<Key>) => {
   const { width: total, height } = plotSize(parts);
   const [top, legend] = [64, 64 + height + 12];
   return (

@@ -10,6 +10,16 @@ export const tenths = (coordinate: number): number => Number(coordinate.toFixed(
 /** Upper bound on the mean width of a subtitle's letters in these fonts, so that nothing is cut off. */
 const widthOfLetter = 6.2;
 
+interface PictureProps {
+  title: string;
+  subtitle: string;
+  description: string;
+  left: number;
+  width: number;
+  height: number;
+  children: ComponentChildren;
+}
+
 /**
  * A standalone SVG picture on white, with title, subtitle, and the alternative text as `desc`. Colours are
  * presentation attributes, because many programs ignore style sheets.
@@ -22,15 +32,7 @@ export const Picture = ({
   width: least,
   height,
   children,
-}: {
-  title: string;
-  subtitle: string;
-  description: string;
-  left: number;
-  width: number;
-  height: number;
-  children: ComponentChildren;
-}) => {
+}: PictureProps) => {
   const width = Math.max(least, Math.ceil(2 * left + widthOfLetter * subtitle.length));
   return (
     <svg

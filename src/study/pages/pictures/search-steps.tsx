@@ -46,16 +46,10 @@ const colourOf = (search: SearchRecord, { kept }: SearchStep, { name }: Candidat
   return kept.includes(name) ? colours.kept : colours.dropped;
 };
 
+type StepProps = { search: SearchRecord; column: StepColumn; format: (value: number) => string };
+
 /** Draws a step's dots: the choice and the default last, so that they are on top. */
-export const Step = ({
-  search,
-  column: { step, to, dots },
-  format,
-}: {
-  search: SearchRecord;
-  column: StepColumn;
-  format: (value: number) => string;
-}) => {
+export const Step = ({ search, column: { step, to, dots }, format }: StepProps) => {
   const rank = ({ candidate: { name } }: Dot) => [search.default, search.choice].indexOf(name);
   const isKept = ({ candidate: { name } }: Dot) => Number(step.kept.includes(name));
   return (
@@ -80,13 +74,9 @@ export const Step = ({
   );
 };
 
-export const LinesBetween = ({
-  search,
-  columns,
-}: {
-  search: SearchRecord;
-  columns: readonly StepColumn[];
-}) => (
+type LinesBetweenProps = { search: SearchRecord; columns: readonly StepColumn[] };
+
+export const LinesBetween = ({ search, columns }: LinesBetweenProps) => (
   <g fill="none">
     {columns.slice(1).flatMap(({ step, dots }, index) => {
       const former = itemAt(columns, index);

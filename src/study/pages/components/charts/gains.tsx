@@ -44,19 +44,15 @@ const described = ({ label }: Method, cell: PageCell): string => {
   return `${label}: ${signed(cell)}${between}`;
 };
 
-const Panel = ({
-  title,
-  methods,
-  column,
-  domain,
-  right,
-}: {
+interface PanelProps {
   title: string;
   methods: readonly Method[];
   column: number;
   domain: readonly [number, number];
   right: number;
-}) => {
+}
+
+const Panel = ({ title, methods, column, domain, right }: PanelProps) => {
   const shown = methods.flatMap((method) => {
     const cell = method.cells[column] ?? null;
     return cell === null ? [] : [{ method, cell, value: Number(cell.value) }];

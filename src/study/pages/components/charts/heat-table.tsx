@@ -4,16 +4,7 @@ import { Caption, Wide } from './section.js';
 
 const percent = (value: number): string => (100 * value).toFixed(value >= 0.995 ? 0 : 1);
 
-/** A table of fractions by layer and matrix, with the last layer on top as in the paper's figures. */
-export const HeatTable = ({
-  name,
-  caption,
-  columns,
-  cells,
-  most,
-  id,
-  show = percent,
-}: {
+interface HeatTableProps {
   name: string;
   caption: string;
   columns: readonly { readonly label: string; readonly title: string }[];
@@ -23,7 +14,10 @@ export const HeatTable = ({
   id?: string | undefined;
   /** Formats a fraction in percent; default: with one decimal. */
   show?: ((value: number) => string) | undefined;
-}) => (
+}
+
+/** A table of fractions by layer and matrix, with the last layer on top as in the paper's figures. */
+export const HeatTable = ({ name, caption, columns, cells, most, id, show = percent }: HeatTableProps) => (
   <Wide label={`${name} by layer and matrix`}>
     <table class="heat-map expert" data-expert={id}>
       <Caption>

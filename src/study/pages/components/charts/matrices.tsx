@@ -16,17 +16,9 @@ const paired = ({ models }: ReportData): PageModel[] =>
     ({ role, task, languageExpert }) => role === 'merge' && task !== null && languageExpert !== null,
   );
 
-const Matrix = ({
-  language,
-  merges,
-  task,
-  index,
-}: {
-  language: string;
-  merges: readonly PageModel[];
-  task: PageTask;
-  index: number;
-}) => {
+type MatrixProps = { language: string; merges: readonly PageModel[]; task: PageTask; index: number };
+
+const Matrix = ({ language, merges, task, index }: MatrixProps) => {
   const rows = different(merges.map((merge) => merge.task));
   const columns = different(merges.map((merge) => merge.languageExpert));
   const at = (row: string, column: string) => {

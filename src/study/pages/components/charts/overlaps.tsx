@@ -29,6 +29,17 @@ export const Key = ({ of }: { of: readonly Measure[] }) => (
   </p>
 );
 
+interface LayerFigureProps<Name extends string> {
+  title: string;
+  label: string;
+  parts: readonly LayerFigures<Name>[];
+  whole?: LayerFigures<Name> | undefined;
+  ofWhole?: string | undefined;
+  measures: readonly Measure<Name>[];
+  most?: number | undefined;
+  children?: ComponentChildren;
+}
+
 export const LayerFigure = <Name extends string>({
   title,
   label,
@@ -38,16 +49,7 @@ export const LayerFigure = <Name extends string>({
   measures: lines,
   most,
   children,
-}: {
-  title: string;
-  label: string;
-  parts: readonly LayerFigures<Name>[];
-  whole?: LayerFigures<Name> | undefined;
-  ofWhole?: string | undefined;
-  measures: readonly Measure<Name>[];
-  most?: number | undefined;
-  children?: ComponentChildren;
-}) => {
+}: LayerFigureProps<Name>) => {
   const { width, height } = plotSize(parts);
   const cells = (part: LayerFigures<Name>) =>
     lines.map(({ key }) => <td key={key}>{showMeasure(part[key])}</td>);
@@ -98,6 +100,15 @@ interface PairOfExperts<Name extends string> {
   readonly whole: LayerFigures<Name>;
 }
 
+interface PairsProps<Name extends string, Pair extends PairOfExperts<NoInfer<Name>>> {
+  pairs: readonly Pair[];
+  roles: PageAnalysis['roles'];
+  ofWhole: string;
+  of: readonly Measure<Name>[];
+  describe: (pair: Pair) => string;
+  sentence: (pair: Pair) => string;
+}
+
 const Pairs = <Name extends string, Pair extends PairOfExperts<NoInfer<Name>>>({
   pairs,
   roles,
@@ -105,14 +116,7 @@ const Pairs = <Name extends string, Pair extends PairOfExperts<NoInfer<Name>>>({
   of: measured,
   describe,
   sentence,
-}: {
-  pairs: readonly Pair[];
-  roles: PageAnalysis['roles'];
-  ofWhole: string;
-  of: readonly Measure<Name>[];
-  describe: (pair: Pair) => string;
-  sentence: (pair: Pair) => string;
-}) => (
+}: PairsProps<Name, Pair>) => (
   <>
     <Key of={measured} />
     {groupsOfPairs(pairs, roles).map(({ title, isOpen, pairs: of }) => {

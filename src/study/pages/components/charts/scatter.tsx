@@ -37,21 +37,16 @@ const bestOf = (points: readonly Point[], { undecided, higherIsBetter }: PageTas
   return points.find(({ y }) => y === (higherIsBetter ? most : least));
 };
 
-const Picture = ({
-  points,
-  task,
-  lines,
-  cost,
-  language,
-  index,
-}: {
+interface PictureProps {
   points: readonly Point[];
   task: PageTask;
   lines: readonly PageModel[];
   cost: ReportData['costs'][number];
   language: string;
   index: number;
-}) => {
+}
+
+const Picture = ({ points, task, lines, cost, language, index }: PictureProps) => {
   const [xFrom, xTo] = rangeOf(points.map(({ x }) => x));
   const isLog = xFrom > 0 && xTo / xFrom > 50;
   const pad = (xTo - xFrom) * 0.04 || 1;

@@ -1,17 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { saveSvg } from '../data/download.js';
 
-export const Section = ({
-  id,
-  title,
-  lead,
-  children,
-}: {
-  id: string;
-  title: string;
-  lead?: string | undefined;
-  children: ComponentChildren;
-}) => (
+type SectionProps = { id: string; title: string; lead?: string | undefined; children: ComponentChildren };
+
+export const Section = ({ id, title, lead, children }: SectionProps) => (
   <section id={id} aria-labelledby={`${id}-title`}>
     <h2 id={`${id}-title`}>{title}</h2>
     {lead === undefined ? null : <p class="lead">{lead}</p>}
@@ -19,17 +11,14 @@ export const Section = ({
   </section>
 );
 
-export const Choice = ({
-  label,
-  value,
-  options,
-  choose,
-}: {
+interface ChoiceProps {
   label: string;
   value: string;
   options: readonly { readonly value: string; readonly label: string }[];
   choose: (value: string) => void;
-}) => (
+}
+
+export const Choice = ({ label, value, options, choose }: ChoiceProps) => (
   <label class="choice">
     <span>{label}</span>
     <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
@@ -89,21 +78,17 @@ export const Lines = ({ of, kind }: { of: readonly string[]; kind?: string }) =>
   </ul>
 );
 
-/** A picture with a title and a button that saves it. */
-export const SavedFigure = ({
-  title,
-  label,
-  name,
-  children,
-  ...size
-}: {
+interface SavedFigureProps {
   title: string;
   label: string;
   name: string;
   width: number;
   height: number;
   children: ComponentChildren;
-}) => (
+}
+
+/** A picture with a title and a button that saves it. */
+export const SavedFigure = ({ title, label, name, children, ...size }: SavedFigureProps) => (
   <figure>
     <figcaption>
       <b>{title}</b>

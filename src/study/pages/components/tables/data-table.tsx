@@ -163,17 +163,9 @@ export const DataTable = ({ table }: { table: PageTable }) => {
 
 const Head = ({ children }: { children: preact.ComponentChildren }) => <>{children}</>;
 
-export const Pages = ({
-  page,
-  pages,
-  of,
-  go,
-}: {
-  page: number;
-  pages: number;
-  of: string;
-  go: (page: number) => void;
-}) =>
+type PagesProps = { page: number; pages: number; of: string; go: (page: number) => void };
+
+export const Pages = ({ page, pages, of, go }: PagesProps) =>
   pages <= 1 ? null : (
     <nav class="pages" aria-label={`Pages of ${of}`}>
       <button type="button" class="controls" disabled={page === 0} onClick={() => go(page - 1)}>

@@ -35,19 +35,15 @@ const ShareBar = ({ shares }: { shares: PageExpert['shares'] }) => {
   );
 };
 
-const Threshold = ({
-  id,
-  label,
-  stops,
-  stop,
-  set,
-}: {
+interface ThresholdProps {
   id: string;
   label: string;
   stops: readonly number[];
   stop: number;
   set: (stop: number) => void;
-}) => (
+}
+
+const Threshold = ({ id, label, stops, stop, set }: ThresholdProps) => (
   <div class="threshold controls">
     <label for={id}>{label}</label>
     <input

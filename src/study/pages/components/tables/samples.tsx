@@ -93,17 +93,9 @@ const countRight = (drawn: readonly DrawnAnswer[]): string =>
     ? `${drawn.length} answers`
     : `${drawn.filter(([, , right]) => right).length} of ${drawn.length} right`;
 
-const Answer = ({
-  data,
-  model,
-  at,
-  index,
-}: {
-  data: ReportData;
-  model: PageModel;
-  at: number;
-  index: number;
-}) => {
+type AnswerProps = { data: ReportData; model: PageModel; at: number; index: number };
+
+const Answer = ({ data, model, at, index }: AnswerProps) => {
   const result = resultOf(model, index);
   const task = taskAt(data, index);
   const kept = result?.answers?.[at];
