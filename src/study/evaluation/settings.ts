@@ -159,19 +159,16 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
 const isSampling = (given: unknown): given is Sampling =>
   isObject(given) && typeof given['temperature'] === 'number';
 
+interface RepeatSettings {
+  readonly repeats: number | Readonly<Record<string, number>>;
+  readonly sampling: unknown;
+  readonly backend: string;
+  readonly seeds: string;
+}
+
 /** @throws RECIPE_INVALID for repeats that would all have the same answers */
 const checkRepeats = (
-  {
-    repeats,
-    sampling,
-    backend,
-    seeds,
-  }: {
-    readonly repeats: number | Readonly<Record<string, number>>;
-    readonly sampling: unknown;
-    readonly backend: string;
-    readonly seeds: string;
-  },
+  { repeats, sampling, backend, seeds }: RepeatSettings,
   samplingOf: (task: string) => Sampling | undefined,
 ): void => {
   if (sampling !== undefined && seedArguments(backend, seeds) === null)

@@ -25,20 +25,14 @@ export const embedJson = (value: unknown): string =>
 
 const assetOf = (name: string): Promise<string> => readFile(join(assets, name), 'utf8');
 
+type StillPage = { readonly title: string; readonly body: string; readonly refresh: number | undefined };
+
 /**
  * Assembles a page without a script.
  *
  * @param refresh seconds until the browser reloads it; undefined: never
  */
-export const stillPage = async ({
-  title,
-  body,
-  refresh,
-}: {
-  readonly title: string;
-  readonly body: string;
-  readonly refresh: number | undefined;
-}): Promise<string> => `<!doctype html>
+export const stillPage = async ({ title, body, refresh }: StillPage): Promise<string> => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -54,23 +48,20 @@ ${render(h('title', null, title))}
 </html>
 `;
 
+interface HtmlPage {
+  readonly title: string;
+  readonly body: string;
+  readonly data: unknown;
+  readonly script: 'report' | 'analysis' | 'comparison';
+}
+
 /**
  * Assembles an HTML file that needs no network: the drawn page, its data as JSON, style and script.
  *
  * @param script name of the bundle in `dist/study/pages/assets`
  * @param body the drawn page, escaped by the renderer
  */
-export const htmlPage = async ({
-  title,
-  body,
-  data,
-  script,
-}: {
-  readonly title: string;
-  readonly body: string;
-  readonly data: unknown;
-  readonly script: 'report' | 'analysis' | 'comparison';
-}): Promise<string> => {
+export const htmlPage = async ({ title, body, data, script }: HtmlPage): Promise<string> => {
   const [style, code] = await Promise.all(['pages.css', `${script}.js`].map(assetOf));
   return `<!doctype html>
 <html lang="en">

@@ -1,3 +1,4 @@
+import type { RangeCacheListing } from '../../../api/range-cache.js';
 import { formatBytes } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { PushResult } from '../../../core/models/sources/hub/push/upload/push-result.js';
@@ -38,15 +39,7 @@ const rowOf = (entry: RangeCacheEntry): readonly string[] => [
   entry.lastUse === undefined ? 'never used' : `used ${entry.lastUse.toISOString().slice(0, 10)}`,
 ];
 
-export const describeRangeCache = ({
-  directory,
-  models,
-  bytes,
-}: {
-  readonly directory: string;
-  readonly models: readonly RangeCacheEntry[];
-  readonly bytes: number;
-}): string =>
+export const describeRangeCache = ({ directory, models, bytes }: RangeCacheListing): string =>
   [
     `${directory}: ${models.length} ${models.length === 1 ? 'model' : 'models'}, ${formatBytes(bytes)} on the disk`,
     ...(models.length === 0 ? [] : [plainTable(models.map(rowOf))]),

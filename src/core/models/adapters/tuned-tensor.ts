@@ -29,19 +29,17 @@ export const checkStored = (
   });
 };
 
+interface TunedParameter {
+  readonly name: string;
+  readonly change: ParameterChange;
+  readonly place: (tensor: TensorReference) => TensorReference;
+}
+
 export const tunedTensor = (
   base: CheckpointIndex,
   adapter: Adapter,
   reference: TensorReference,
-  {
-    name,
-    change,
-    place,
-  }: {
-    readonly name: string;
-    readonly change: ParameterChange;
-    readonly place: (tensor: TensorReference) => TensorReference;
-  },
+  { name, change, place }: TunedParameter,
 ): TensorReference => {
   checkStored(base, adapter, name, reference);
   const made = change.change({
@@ -62,21 +60,18 @@ export const tunedTensor = (
   return { ...reference, change: made };
 };
 
+interface ConvolutionPair {
+  readonly name: string;
+  readonly pair: LowRankPair;
+  readonly shape: Shape;
+  readonly place: (tensor: TensorReference) => TensorReference;
+}
+
 /** The change of a convolution's weight [out, in, kernel…] as a matrix [out, in · kernel]. */
 export const convolved = (
   base: CheckpointIndex,
   adapter: Adapter,
-  {
-    name,
-    pair: { a, b, scale },
-    shape,
-    place,
-  }: {
-    readonly name: string;
-    readonly pair: LowRankPair;
-    readonly shape: Shape;
-    readonly place: (tensor: TensorReference) => TensorReference;
-  },
+  { name, pair: { a, b, scale }, shape, place }: ConvolutionPair,
 ): FactoredChange => {
   const product = [itemAt(b.shape, 0), ...a.shape.slice(1)];
   if (product.join() !== shape.join())

@@ -4,6 +4,14 @@ import { checkShape, type FoundTensor, invalidQuantisation, type QuantisedCheckp
 
 export type BlockSize = readonly [rows: number, columns: number];
 
+interface ScaledCodes {
+  readonly name: string;
+  readonly codes: TensorReference;
+  readonly scalesName: string;
+  readonly scales: TensorReference;
+  readonly block: BlockSize | undefined;
+}
+
 /**
  * Returns a tensor of 8-bit floats or integers, with scales for the tensor, rows or blocks.
  *
@@ -11,19 +19,7 @@ export type BlockSize = readonly [rows: number, columns: number];
  */
 export const inEightBits = (
   model: QuantisedCheckpoint,
-  {
-    name,
-    codes,
-    scalesName,
-    scales,
-    block,
-  }: {
-    readonly name: string;
-    readonly codes: TensorReference;
-    readonly scalesName: string;
-    readonly scales: TensorReference;
-    readonly block: BlockSize | undefined;
-  },
+  { name, codes, scalesName, scales, block }: ScaledCodes,
 ): FoundTensor => {
   const { checkpoint } = model;
   const { dtype, shape } = codes;

@@ -32,6 +32,13 @@ export interface Scoring extends AsyncDisposable {
   readonly contents: ScoredContents;
 }
 
+interface PrepareOptions {
+  keep?: boolean;
+  signal?: AbortSignal | undefined;
+  asks?: Asks | undefined;
+  onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
+}
+
 /**
  * Prepares a run's task files, records its options in a claim, and finds tasks that cannot be run. With
  * `keep`, the files stay, and the harness is not asked for its tasks. Removes files of dead evaluations.
@@ -42,17 +49,7 @@ export const prepareScoring = async (
   experiment: string,
   settings: EvaluationSettings,
   command: string,
-  {
-    keep = false,
-    signal,
-    asks,
-    onImpossible,
-  }: {
-    keep?: boolean;
-    signal?: AbortSignal | undefined;
-    asks?: Asks | undefined;
-    onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
-  } = {},
+  { keep = false, signal, asks, onImpossible }: PrepareOptions = {},
 ): Promise<Scoring> => {
   checkEvaluationFolders(experiment);
   const directory = join(experiment, evaluationsName);

@@ -180,20 +180,18 @@ const pairSentence = (
   return said[itemAt(pairs, 0).direction];
 };
 
+interface AdvisedExperts {
+  readonly shares: readonly (Shares & { readonly name: string })[];
+  readonly overlaps: readonly Overlap[];
+  readonly roles: ExpertRoles;
+}
+
 /**
  * Says where the experts changed their layers, how much of this a layer swap keeps, and which pairs' changes
  * have a common direction. Experts and pairs with equal findings share a sentence.
  */
 export const advice = (
-  {
-    shares,
-    overlaps,
-    roles,
-  }: {
-    readonly shares: readonly (Shares & { readonly name: string })[];
-    readonly overlaps: readonly Overlap[];
-    readonly roles: ExpertRoles;
-  },
+  { shares, overlaps, roles }: AdvisedExperts,
   bottom: number,
   top: number,
 ): string[] => {

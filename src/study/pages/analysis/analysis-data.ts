@@ -81,6 +81,17 @@ const expertOf = (
   };
 };
 
+interface AnalysisParts {
+  readonly bottom: number;
+  readonly top: number;
+  readonly thresholds: readonly number[];
+  readonly perDecade: number;
+  readonly published?: readonly PublishedTable[];
+  readonly topOverlaps?: readonly TopOverlap[];
+  readonly proposals?: readonly ProposedSwap[];
+  readonly roles?: ExpertRoles;
+}
+
 export const analysisOf = (
   experts: readonly MavVectors[],
   overlaps: readonly Overlap[],
@@ -93,16 +104,7 @@ export const analysisOf = (
     topOverlaps = [],
     proposals = [],
     roles = new Map(),
-  }: {
-    readonly bottom: number;
-    readonly top: number;
-    readonly thresholds: readonly number[];
-    readonly perDecade: number;
-    readonly published?: readonly PublishedTable[];
-    readonly topOverlaps?: readonly TopOverlap[];
-    readonly proposals?: readonly ProposedSwap[];
-    readonly roles?: ExpertRoles;
-  },
+  }: AnalysisParts,
 ): PageAnalysis => {
   const first = itemAt(experts, 0);
   const opening = autoThreshold(experts) ?? itemAt(thresholds, 0);

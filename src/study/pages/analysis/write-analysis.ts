@@ -59,6 +59,16 @@ export interface AnalysisResult extends WrittenAnalysis {
   readonly warnings: readonly string[];
 }
 
+interface AnalysisSettings {
+  thresholds: readonly number[];
+  bottom: number;
+  top: number;
+  published: readonly PublishedTable[];
+  roles: ExpertRoles;
+  topShare: number | undefined;
+  swaps: SwapSettings;
+}
+
 /**
  * Writes an analysis's files and removes those of an earlier one:
  *
@@ -72,23 +82,7 @@ export interface AnalysisResult extends WrittenAnalysis {
 export const writeAnalysis = async (
   vectors: readonly MavVectors[],
   overlaps: readonly Overlap[],
-  {
-    thresholds,
-    bottom,
-    top,
-    published,
-    roles,
-    topShare,
-    swaps,
-  }: {
-    thresholds: readonly number[];
-    bottom: number;
-    top: number;
-    published: readonly PublishedTable[];
-    roles: ExpertRoles;
-    topShare: number | undefined;
-    swaps: SwapSettings;
-  },
+  { thresholds, bottom, top, published, roles, topShare, swaps }: AnalysisSettings,
   out: string,
 ): Promise<WrittenAnalysis> => {
   const directory = resolve(out);

@@ -12,15 +12,10 @@ export interface HeatMapData {
   readonly unit?: string | undefined;
 }
 
-export const describeRows = ({
-  rows,
-  threshold,
-  base,
-}: {
-  rows: string;
-  threshold: number;
-  base: string;
-}): string => `${rows} rows with MAV above ${showNumber(threshold)}; base ${base}`;
+type DescribedRows = { rows: string; threshold: number; base: string };
+
+export const describeRows = ({ rows, threshold, base }: DescribedRows): string =>
+  `${rows} rows with MAV above ${showNumber(threshold)}; base ${base}`;
 
 /** Colours of decreasing lightness, legible in print and without colour. */
 const greens = ['#ffffff', '#bae4b3', '#31a354', '#003c14'] as const;

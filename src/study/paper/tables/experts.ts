@@ -107,19 +107,17 @@ const subjectRows = (board: Board, benchmark: string, columns: readonly Column[]
 const isLessBetter = (board: Board, benchmark: string): boolean =>
   board.subjects.some((of) => of.benchmark === benchmark && of.scale.unit === 'perplexity');
 
+interface RowParts {
+  readonly cells: readonly (Cell | null)[];
+  readonly subjects: readonly Subject[];
+  readonly isLess: boolean;
+}
+
 const rowOf = (
   board: Board,
   benchmark: string,
   name: string,
-  {
-    cells,
-    subjects,
-    isLess,
-  }: {
-    readonly cells: readonly (Cell | null)[];
-    readonly subjects: readonly Subject[];
-    readonly isLess: boolean;
-  },
+  { cells, subjects, isLess }: RowParts,
 ): TableRow => ({
   id: `${benchmark}/${name}`,
   label: `${benchmark}, ${name}`,

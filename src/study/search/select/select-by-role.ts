@@ -35,17 +35,16 @@ export interface Pool extends ScoredTasks {
   readonly candidates: readonly SelectionCandidate[];
 }
 
+interface RoleSettings {
+  readonly distances: readonly SelectionDistance[];
+  readonly count: number | undefined;
+  readonly balance: number | undefined;
+  readonly wishes: SelectionWishes;
+}
+
 export const selectByRole = (
   pools: readonly Pool[],
-  {
-    wishes,
-    ...numbers
-  }: {
-    readonly distances: readonly SelectionDistance[];
-    readonly count: number | undefined;
-    readonly balance: number | undefined;
-    readonly wishes: SelectionWishes;
-  },
+  { wishes, ...numbers }: RoleSettings,
 ): SelectionByRole => {
   const selections = pools.map((pool) => {
     const { candidates, role, isTurned } = pool;

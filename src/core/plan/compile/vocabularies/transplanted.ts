@@ -142,20 +142,16 @@ const vocabularyOf = async (model: OpenedModel, { tokenizers }: PlanningSession)
   }
 };
 
-/** @throws INVALID_PARAMETER if fewer than `k` tokens are shared */
-const pursuit = ({
-  model,
-  donor,
-  ofDonor,
-  rows: { shared, lacking },
-  k,
-}: {
+interface PursuitInput {
   readonly model: OpenedModel;
   readonly donor: OpenedModel;
   readonly ofDonor: VocabularyTensors;
   readonly rows: TransplantedRows;
   readonly k: number;
-}): NewRows => {
+}
+
+/** @throws INVALID_PARAMETER if fewer than `k` tokens are shared */
+const pursuit = ({ model, donor, ofDonor, rows: { shared, lacking }, k }: PursuitInput): NewRows => {
   const tokens = shared.reduce((total, [, , count]) => total + count, 0);
   if (lacking.length > 0 && k > tokens)
     throw new LayerloomError('INVALID_PARAMETER', {
