@@ -2,6 +2,7 @@ import { groupBy } from '../../core/base/errors/lookup.js';
 import { formatBytes, formatSeconds, formatPercent as percent } from '../../core/base/format.js';
 import { plainTable } from '../../core/base/table.js';
 import type { ExtractedTensor, ExtractionResult } from '../../core/measure/extraction/extraction.js';
+import { rangeOf } from './truncated-text.js';
 
 export const describeExtraction = (result: ExtractionResult): string => {
   const { tensors, saved, unchanged, leftOut, base, expert, error, kept } = result;
@@ -42,8 +43,4 @@ const errorOf = (tensors: readonly ExtractedTensor[]): number => {
   return Math.sqrt(squares(({ norm, error }) => norm * error) / squares(({ norm }) => norm));
 };
 
-const ranksOf = (tensors: readonly ExtractedTensor[]): string => {
-  const ranks = tensors.map(({ rank }) => rank);
-  const [least, most] = [Math.min(...ranks), Math.max(...ranks)];
-  return least === most ? String(most) : `${least}–${most}`;
-};
+const ranksOf = (tensors: readonly ExtractedTensor[]): string => rangeOf(tensors.map(({ rank }) => rank));

@@ -1,7 +1,5 @@
+import { some } from '../../core/base/errors/sentence.js';
 import type { LoadingVerdict } from '../../core/measure/verification/loading-verdict.js';
-
-const some = (names: readonly string[], shown = 3): string =>
-  names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
 export const describeLoading = ({ loads, by, loadedAs, reason, ...found }: LoadingVerdict): string => {
   const libraries = ['transformers', 'peft', 'torch']
@@ -24,8 +22,8 @@ export const faultsOf = ({
   dtype,
   reason,
 }: Omit<LoadingVerdict, 'loads' | 'by' | 'loadedAs'>): string[] => [
-  ...(missing.length > 0 ? [`missing: ${some(missing)}`] : []),
-  ...(unexpected.length > 0 ? [`unexpected: ${some(unexpected)}`] : []),
+  ...(missing.length > 0 ? [`missing: ${some(missing, 3)}`] : []),
+  ...(unexpected.length > 0 ? [`unexpected: ${some(unexpected, 3)}`] : []),
   ...mismatched
     .slice(0, 3)
     .map(

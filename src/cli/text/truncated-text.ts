@@ -31,7 +31,7 @@ const errorOf = (products: readonly TruncatedProduct[]): number => {
   return all === 0 ? 0 : Math.sqrt(squares(({ norm, error }) => norm * error) / all);
 };
 
-const rangeOf = (ranks: readonly number[]): string => {
+export const rangeOf = (ranks: readonly number[]): string => {
   const [least, most] = [Math.min(...ranks), Math.max(...ranks)];
   return least === most ? String(most) : `${least}–${most}`;
 };

@@ -34,4 +34,8 @@ export const formatRate = (bytes: number, seconds: number): string =>
 
 export const formatPercent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
+/** Joins names: `a`; `a and b`; `a, b and c`. */
+export const inWords = (names: readonly string[]): string =>
+  names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

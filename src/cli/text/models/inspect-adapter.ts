@@ -1,6 +1,7 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
 import { formatBytes, formatCount } from '../../../core/base/format.js';
 import { countTensors, plainTable } from '../../../core/base/table.js';
+import { formatLayers } from '../../../core/methods/framework/layer-set.js';
 import type { Adapter } from '../../../core/models/adapters/adapter.js';
 import { elementsOf } from '../../../core/tensor/reference.js';
 
@@ -79,16 +80,10 @@ export const summariseAdapter = ({
 };
 
 /** `layers 0–31`, `layers 0–3, 7`; empty outside the layers. */
-const layersText = (layers: readonly number[]): string => {
-  const runs: [number, number][] = [];
-  for (const layer of layers) {
-    const run = runs.at(-1);
-    if (run !== undefined && run[1] === layer - 1) run[1] = layer;
-    else runs.push([layer, layer]);
-  }
-  const words = runs.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`));
-  return words.length === 0 ? '' : `${layers.length === 1 ? 'layer' : 'layers'} ${words.join(', ')}`;
-};
+const layersText = (layers: readonly number[]): string =>
+  layers.length === 0
+    ? ''
+    : `${layers.length === 1 ? 'layer' : 'layers'} ${formatLayers(layers).replaceAll('-', '–').replaceAll(',', ', ')}`;
 
 const short = (number: number): string => String(Number(number.toPrecision(6)));
 

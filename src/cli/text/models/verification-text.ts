@@ -1,11 +1,9 @@
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { visibleLine } from '../../../core/base/errors/visible.js';
-import { formatBytes } from '../../../core/base/format.js';
+import { counted, formatBytes } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { OutputVerification, VerifiedFile } from '../../../core/measure/verification/verification.js';
 import { signerText } from './signer-text.js';
-
-const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
 
 const mostNames = 8;
 
@@ -22,9 +20,9 @@ export const describeOutput = (found: OutputVerification): string => {
   const allowed = unlisted.filter((name) => !wrong.some(({ file }) => file === name));
   return [
     `${out}: ${verdictOf(found)}`,
-    `${count(files.length, 'file')}, ${layerloom === null ? 'with no record' : `written by layerloom ${layerloom}`}`,
+    `${counted(files.length, 'file')}, ${layerloom === null ? 'with no record' : `written by layerloom ${layerloom}`}`,
     ...(structure === null ? [] : [`it cannot be opened as it is: ${structure}`]),
-    ...(equal.length > 0 ? [`${count(equal.length, 'file')} as written`] : []),
+    ...(equal.length > 0 ? [`${counted(equal.length, 'file')} as written`] : []),
     ...describeUnrecorded(of('unrecorded'), againstInputs !== null),
     ...(edited.length > 0 ? [`edited since: ${listed(edited.map(({ file }) => file))}`] : []),
     ...describeProof(found),
@@ -66,13 +64,13 @@ const describeUnrecorded = (files: readonly VerifiedFile[], isSample: boolean): 
       ? []
       : [
           isSample
-            ? `${count(sized, 'file')} compared by size and in the sample`
-            : `${count(sized, 'file')} of the recorded size, whose SHA-256 the merge did not record: ${compares}`,
+            ? `${counted(sized, 'file')} compared by size and in the sample`
+            : `${counted(sized, 'file')} of the recorded size, whose SHA-256 the merge did not record: ${compares}`,
         ]),
     ...(named.length === 0
       ? []
       : [
-          `${count(named.length, 'file')} recorded by name alone (${listed(named.map(({ file }) => file))}): ${compares}`,
+          `${counted(named.length, 'file')} recorded by name alone (${listed(named.map(({ file }) => file))}): ${compares}`,
         ]),
   ];
 };
@@ -83,11 +81,11 @@ type Tiles = NonNullable<OutputVerification['againstInputs']>;
 const describeProof = ({ statement, signature }: OutputVerification): string[] => [
   ...(statement?.valid
     ? [
-        `${statement.file} states these weights (tensors ${statement.tensors?.slice(0, 12)}…), this recipe and ${count(statement.inputs, 'input file')}`,
+        `${statement.file} states these weights (tensors ${statement.tensors?.slice(0, 12)}…), this recipe and ${counted(statement.inputs, 'input file')}`,
       ]
     : []),
   ...(signature?.valid
-    ? [`${signature.file}: ${count(signature.files, 'file')} signed by ${signerText(signature, 12)}`]
+    ? [`${signature.file}: ${counted(signature.files, 'file')} signed by ${signerText(signature, 12)}`]
     : []),
 ];
 
@@ -95,7 +93,7 @@ const shareOf = ({ share }: Tiles): string => `${Number((100 * share).toPrecisio
 
 const describeTiles = (found: Tiles): string => {
   const { share, seed, tiles, recomputed, bytes } = found;
-  const amount = `${recomputed} of ${count(tiles, 'tile')} computed again from the inputs (${formatBytes(bytes)})`;
+  const amount = `${recomputed} of ${counted(tiles, 'tile')} computed again from the inputs (${formatBytes(bytes)})`;
   return share === 1
     ? amount
     : `${amount}, by seed ${seed}: one that is wrong is found with a probability of ${shareOf(found)}`;

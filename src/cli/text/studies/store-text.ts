@@ -1,4 +1,4 @@
-import { formatBytes } from '../../../core/base/format.js';
+import { counted, formatBytes } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { Collection } from '../../../study/store/gc.js';
 import type { StoreListing } from '../../../study/store/list.js';
@@ -6,18 +6,16 @@ import type { Verification } from '../../../study/store/verify.js';
 
 const shown = 12;
 
-const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
-
 export const describeStore = ({ store, shards, bytes, claims }: StoreListing): string => {
   const rows = shards.map(({ key, bytes: size, links, written, inputs, state }) => [
     key.slice(0, shown),
     formatBytes(size),
-    count(links, 'hard link'),
+    counted(links, 'hard link'),
     written.slice(0, 10),
     `${inputs.join(', ')}${state === 'whole' ? '' : ` (${state})`}`,
   ]);
   return [
-    `${store}: ${count(shards.length, 'shard')}, ${formatBytes(bytes)}`,
+    `${store}: ${counted(shards.length, 'shard')}, ${formatBytes(bytes)}`,
     ...(rows.length > 0 ? [plainTable(rows)] : []),
     ...claims.map(({ key, host, pid, since, isDead }) =>
       isDead
@@ -31,11 +29,11 @@ export const describeVerification = ({ store, shards, bytes, damaged, recorded }
   const rows = damaged.map(({ key, reason, links }) => [
     key.slice(0, shown),
     reason,
-    count(links, 'hard link'),
+    counted(links, 'hard link'),
   ]);
   return [
-    `${store}: ${count(shards, 'shard')} read, ${formatBytes(bytes)}, ${damaged.length === 0 ? 'none' : damaged.length} damaged`,
-    ...(recorded > 0 ? [`checksums recorded for ${count(recorded, 'shard')} that had none`] : []),
+    `${store}: ${counted(shards, 'shard')} read, ${formatBytes(bytes)}, ${damaged.length === 0 ? 'none' : damaged.length} damaged`,
+    ...(recorded > 0 ? [`checksums recorded for ${counted(recorded, 'shard')} that had none`] : []),
     ...(rows.length > 0 ? [plainTable(rows)] : []),
   ].join('\n');
 };
@@ -53,10 +51,10 @@ export const describeCollection = ({
   const { claims, partials, bytes } = leftovers;
   const named = (state: string) => experiments.filter((experiment) => experiment.state === state);
   return [
-    `${store}: ${verb} ${count(removed.length, 'shard')} (${formatBytes(bytesRemoved)}), ${dryRun ? 'keep' : 'kept'} ${kept}`,
+    `${store}: ${verb} ${counted(removed.length, 'shard')} (${formatBytes(bytesRemoved)}), ${dryRun ? 'keep' : 'kept'} ${kept}`,
     ...(claims + partials > 0
       ? [
-          `${verb} ${count(claims, 'claim')} and ${count(partials, 'partial file')} (${formatBytes(bytes)}) of processes that died`,
+          `${verb} ${counted(claims, 'claim')} and ${counted(partials, 'partial file')} (${formatBytes(bytes)}) of processes that died`,
         ]
       : []),
     ...named('gone').map(

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { layerloomCommand } from '../../base/errors/command-line.js';
 import { version } from '../../base/files/version.js';
+import { inWords } from '../../base/format.js';
 import type { Citation } from '../../methods/framework/declaration/method.js';
 import { recipeYaml } from '../../methods/recipe/document/recipe-yaml.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
@@ -84,9 +85,6 @@ const describeLayers = ({ chart, layers, origins }: LayerPicture): string[] => {
 
 const rangeOf = (layers: Origin['layers']): string =>
   layers === null ? 'outside the layers' : rangeText(layers);
-
-const inWords = (names: readonly string[]): string =>
-  names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
 const recipeText = ({ recipe, notes, scoreNotes, plugins }: CardContent): string[] => [
   'Recipe:',

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { itemAt } from '../../base/errors/lookup.js';
+import { itemAt, pick } from '../../base/errors/lookup.js';
 import { type Lowering, takeRows } from '../../methods/operations/program/lowering.js';
 import type { Value } from '../../methods/operations/program/program.js';
 import type { Multiplier } from '../../models/adapters/kinds/multiplied.js';
@@ -28,15 +28,9 @@ export interface MultipliedTensor {
   readonly multipliers: readonly Step[];
 }
 
-export const multipliedTensor = ({
-  dtype,
-  tensor,
-  multipliers,
-}: Omit<MultipliedTensor, typeof operandKind>): MultipliedTensor => ({
+export const multipliedTensor = (tensor: Omit<MultipliedTensor, typeof operandKind>): MultipliedTensor => ({
   [operandKind]: 'multiplied',
-  dtype,
-  tensor,
-  multipliers,
+  ...pick(tensor, 'dtype', 'tensor', 'multipliers'),
 });
 
 const source = z.unknown();

@@ -55,15 +55,10 @@ export const readSamples = async (
   return { problems, texts: Object.fromEntries(texts) };
 };
 
-interface Sample {
-  readonly id: number;
-  readonly document: string;
-  readonly prompt: string;
-  readonly target: string;
+interface Sample extends Omit<ProblemResult, 'scores' | 'answers'> {
   readonly filter: string;
   readonly metrics: readonly (readonly [metric: string, score: ProblemScore])[];
   readonly answer: string | undefined;
-  readonly response: string;
   readonly question: string;
   readonly expected: string;
 }

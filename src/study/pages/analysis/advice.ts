@@ -1,5 +1,5 @@
 import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
-import { formatPercent } from '../../../core/base/format.js';
+import { formatPercent, inWords } from '../../../core/base/format.js';
 import type { ExpertRoles } from '../../../core/measure/analysis/advice/expert-roles.js';
 import type { Overlap } from '../../../core/measure/analysis/overlap.js';
 import type { Shares } from '../../../core/measure/analysis/shares.js';
@@ -33,10 +33,6 @@ interface Finding {
   readonly whole: Readonly<Record<'ends' | 'middle' | 'outside', number>>;
 }
 
-/** Joins names: `a`; `a and b`; `a, b and c`. */
-export const listed = (names: readonly string[]): string =>
-  names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
-
 const spanned = (values: readonly number[], show: (value: number) => string): string => {
   const [least, most] = [show(Math.min(...values)), show(Math.max(...values))];
   return least === most ? least : `${least} to ${most}`;
@@ -62,7 +58,7 @@ const sentenceOf = (
   { bottom, top, layers }: { readonly bottom: number; readonly top: number; readonly layers: number },
 ): string => {
   const { role, how } = itemAt(findings, 0);
-  const [names, isOne] = [listed(findings.map(({ name }) => name)), findings.length === 1];
+  const [names, isOne] = [inWords(findings.map(({ name }) => name)), findings.length === 1];
   if (how === 'nothing') return `${names} changed no layer.`;
   if (how === 'no others')
     return `${names} ${isOne ? 'has' : 'have'} no layers other than ${isOne ? 'its' : 'their'} first ${bottom} and last ${top}.`;
@@ -111,7 +107,7 @@ const moduleSentence = (findings: readonly ModuleFinding[]): string => {
       (mav) => mav.toExponential(1),
     );
   return [
-    `${listed(findings.map(({ name }) => name))} changed attention`,
+    `${inWords(findings.map(({ name }) => name))} changed attention`,
     how === 'same' ? 'as much as' : `${how} than`,
     `feed-forward (mean MAV of their rows in the layers: ${mavs('attention')} against ${mavs('feedForward')}).`,
   ].join(' ');
@@ -135,7 +131,7 @@ const rolesNamed = (
       ? []
       : [`${of.length} pairs of ${title.charAt(0).toLowerCase()}${title.slice(1)}`],
   );
-  return isWhole && words.length === own.length ? `The ${listed(words)}` : undefined;
+  return isWhole && words.length === own.length ? `The ${inWords(words)}` : undefined;
 };
 
 const pairsNamed = (of: readonly PairOf[], allPairs: readonly PairOf[], roles: ExpertRoles): string => {

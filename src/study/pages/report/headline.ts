@@ -1,4 +1,5 @@
 import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
+import { inWords } from '../../../core/base/format.js';
 import type { Board, Subject } from '../../scores/boards/board.js';
 import { type Group, groupsOf, isMerged } from '../../scores/boards/groups.js';
 import { compare, type Judged, judged, judgedIn } from '../../scores/boards/judged.js';
@@ -72,9 +73,6 @@ const findingOf = (board: Board, { page }: TaskData, subject: Subject): Finding 
 
 const named = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 
-const listed = (parts: readonly string[]): string =>
-  parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
-
 const languageOf = ({ compared }: Finding): string => named(compared.subject.language);
 
 const wordsOf = ({ id, models, configuration, competition }: Group): string => {
@@ -134,7 +132,7 @@ const comparedSentence = (words: string, findings: readonly Finding[]): string =
     verdicts.flatMap((verdict) => {
       const some = byVerdict.get(verdict);
       const found = some && itemAt(some, 0).compared.conclusion.words;
-      return some === undefined ? [] : `${found} in ${listed(some.map(languageOf))}`;
+      return some === undefined ? [] : `${found} in ${inWords(some.map(languageOf))}`;
     });
   const over = findings.every(({ own }) => own.n === 1) ? '' : ' (mean over pairs)';
   const rival = 'the best kind of single model in each language';
@@ -152,7 +150,7 @@ const intervalSentences = (findings: readonly Finding[]): string => {
   const sentences = [...estimands].map(([estimand, of]) =>
     estimands.size === 1
       ? `Intervals are for ${estimand}.`
-      : `The interval in ${listed(of.map(languageOf))} is for ${estimand}.`,
+      : `The interval in ${inWords(of.map(languageOf))} is for ${estimand}.`,
   );
   return sentences.join(' ');
 };

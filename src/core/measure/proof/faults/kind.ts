@@ -19,14 +19,14 @@ export const finding = (
 ): Finding | undefined =>
   tensors.length === 0 ? undefined : { tensors, figures: { ...figures, tensors: tensors.length }, sentence };
 
+export { counted } from '../../../base/format.js';
+
 const mostNames = 3;
 
 export const listed = (names: readonly string[]): string => {
   const shown = names.slice(0, mostNames).join(', ');
   return names.length <= mostNames ? shown : `${shown} and ${names.length - mostNames} more`;
 };
-
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 export const layersIn = (layers: readonly (number | null)[]): string => {
   const numbers = [...new Set(layers)].filter((layer) => layer !== null).sort((a, b) => a - b);
