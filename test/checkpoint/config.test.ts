@@ -94,6 +94,19 @@ describe('two configurations', () => {
     expect(configDifferences(five, base).errors).not.toEqual([]);
   });
 
+  it('have the RoPE of rope_scaling, which loaders prefer to rope_parameters', () => {
+    const yarn = { rope_scaling: { rope_type: 'yarn', factor: 4 } };
+    const flat = { rope_parameters: { rope_type: 'default', rope_theta: 1e4 } };
+    const kinds = { rope_parameters: { full_attention: { rope_type: 'default', rope_theta: 1e4 } } };
+    for (const five of [flat, kinds]) {
+      const differences = [expect.stringContaining('RoPE rope_type "default" against "yarn"')];
+      expect(configDifferences(five, { ...five, ...yarn }).errors).toEqual(differences);
+      expect(configDifferences(five, { ...five, rope_scaling: {} }).errors).toEqual([]);
+    }
+    // Older configurations leave `rope_theta` out.
+    expect(configDifferences(flat, yarn).errors).toHaveLength(1);
+  });
+
   // Each pair is one model, saved by transformers 4 and by 5.
   it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
     [

@@ -18,29 +18,27 @@ const normalise = ({ type, rope_type, ...rest }: Parameters, config: Config): Pa
   };
 };
 
+const parametersIn = (value: unknown): Parameters | undefined =>
+  isObject(value) && Object.keys(value).length > 0 ? value : undefined;
+
 /**
- * RoPE parameters by kind of layer; `full_attention` if all are of one kind. Reads transformers 5's
- * `rope_parameters`, and version 4's `rope_theta`, `rope_scaling` and `rope_local_base_freq` (Gemma 3).
+ * RoPE parameters by kind of layer; `full_attention` if all are alike. Loaders prefer transformers 4's
+ * `rope_scaling`, unless empty, as when YaRN is pasted.
  */
 const ropeOf = (config: Config): ReadonlyMap<string, Parameters> => {
-  const {
-    rope_parameters: parameters,
-    rope_theta: theta,
-    rope_scaling: scaling,
-    rope_local_base_freq: local,
-  } = config;
-  if (isObject(parameters)) {
-    const kinds = Object.entries(parameters).filter((entry): entry is [string, Parameters] =>
-      isObject(entry[1]),
-    );
-    const all: [string, Parameters][] = kinds.length > 0 ? kinds : [['full_attention', parameters]];
-    return new Map(all.map(([kind, one]) => [kind, normalise(one, config)]));
+  const { rope_theta: theta, rope_local_base_freq: local } = config;
+  const stated = parametersIn(config['rope_parameters']);
+  const scaling = parametersIn(config['rope_scaling']);
+  const kinds = Object.entries(stated ?? {}).filter((entry): entry is [string, Parameters] =>
+    isObject(entry[1]),
+  );
+  if (kinds.length === 0) {
+    if ((scaling ?? stated ?? theta) === undefined) return new Map();
+    kinds.push(['full_attention', { rope_theta: theta, ...(scaling ?? stated) }]);
+    if (local !== undefined) kinds.push(['sliding_attention', { rope_theta: local }]);
   }
-  if (theta === undefined) return new Map();
-  const full = normalise({ ...(isObject(scaling) ? scaling : {}), rope_theta: theta }, config);
-  const sliding: [string, Parameters][] =
-    local === undefined ? [] : [['sliding_attention', normalise({ rope_theta: local }, config)]];
-  return new Map([['full_attention', full], ...sliding]);
+  const scaled = (kind: string) => (kind === 'full_attention' ? scaling : undefined);
+  return new Map(kinds.map(([kind, one]) => [kind, normalise({ ...one, ...scaled(kind) }, config)]));
 };
 
 /** Returns differences in RoPE as [parameter, value, other value]. Skips parameters that only one has. */
