@@ -22,6 +22,7 @@ import { missingRanges } from '../sources/ranges/folder/folder.js';
 import { adapterAt } from './adapter-at.js';
 import { checkFit, type GivenConfig, otherModules, withConfig } from './given-config.js';
 import { known } from './known.js';
+import { layerCountWarnings } from './layer-count.js';
 import { mergedState } from './peft-state.js';
 import { settledTies } from './settled-ties.js';
 import { splitExpertWarnings } from './split-experts.js';
@@ -140,8 +141,8 @@ const wholeAt = async (found: FoundModel, config: GivenConfig | undefined): Prom
   const opened = config === undefined ? own : withConfig(own, config);
   const settle = async (checkpoint: CheckpointIndex) => {
     const tied = await settledTies(checkpoint, missingRanges);
-    const split = splitExpertWarnings(tied);
-    const settled = split.length === 0 ? tied : { ...tied, warnings: [...tied.warnings, ...split] };
+    const found = [...splitExpertWarnings(tied), ...layerCountWarnings(tied)];
+    const settled = found.length === 0 ? tied : { ...tied, warnings: [...tied.warnings, ...found] };
     if (opened === own || config === undefined) return settled;
     checkFit(settled, config);
     return { ...settled, warnings: [...settled.warnings, ...otherModules(settled, config)] };
