@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { isChosen } from '../src/core/engine/compute/recompute.js';
 import { extractLora, layerSwap, merge, openCheckpoint, relayout, soup, verify } from '../src/index.js';
 import { lora, writeAdapter } from './fixtures/adapters.js';
@@ -341,6 +341,27 @@ describe('an output against its inputs', () => {
         reason: `names org/m@${revision}, and that was not read`,
       }),
     );
+  });
+
+  it('is believed where it names the commits of the hub that were read', async () => {
+    const cache = temporaryDirectory();
+    vi.stubEnv('HF_HUB_CACHE', cache);
+    const revision = '1'.repeat(40);
+    for (const [index, name] of ['m', 's'].entries()) {
+      const repository = join(cache, `models--org--${name}`);
+      mkdirSync(join(repository, 'refs'), { recursive: true });
+      writeFileSync(join(repository, 'refs', 'main'), revision);
+      writeCheckpoint(join(repository, 'snapshots', revision), llama({ ...shape, seed: index + 1 }));
+    }
+    const out = join(temporaryDirectory(), 'out');
+    try {
+      await layerSwap({ task: 'org/m', language: 'own=org/s', bottom: 1, top: 1 }, { out });
+      const found = await verify(out, { againstInputs: true });
+      expect(found.files.filter(({ state }) => state === 'different')).toEqual([]);
+      expect(found.intact).toBe(true);
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   it('has at least one tile in a sample', async () => {

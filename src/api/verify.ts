@@ -172,7 +172,7 @@ const verifyOutput = async (
     recorded,
     proof.files,
     again?.files ?? [],
-    again ? await mistakenInputs(path, record, again.tiles.inputs) : [],
+    planned?.plan ? await mistakenInputs(path, record, planned.plan.inputs) : [],
     record ? editedRecord(record) : [],
     record && planned?.plan ? compareRecord(record, planned.plan) : [],
     isOurs ? await compareCard(path, again?.recipe ?? record?.recipe) : [],

@@ -1,9 +1,10 @@
 import { realpath } from 'node:fs/promises';
 import { recipeBlock } from '../../methods/recipe/recorded-recipe.js';
-import { type ModelAddress, parseAddress, partsOf } from '../../models/address/address.js';
+import { commitText, foundModels } from '../../models/address/found-model.js';
 import { cardName, provenanceName } from '../../models/checkpoint/files/file-names.js';
+import type { PlannedInput } from '../../plan/plan.js';
 import { readCard } from './card-recipes.js';
-import type { VerifiedFile, VerifiedInput } from './verification.js';
+import type { VerifiedFile } from './verification.js';
 import type { WrittenRecord } from './written-record.js';
 
 const commitNames = /(?<![\w.-])[\w.-]{1,96}\/[\w.-]{1,96}@[0-9a-f]{40}/g;
@@ -15,7 +16,7 @@ const commitNames = /(?<![\w.-])[\w.-]{1,96}\/[\w.-]{1,96}@[0-9a-f]{40}/g;
 export const mistakenInputs = async (
   out: string,
   record: WrittenRecord | undefined,
-  inputs: readonly VerifiedInput[],
+  inputs: readonly PlannedInput[],
 ): Promise<VerifiedFile[]> => {
   const card = await readCard(out);
   const ofCard = 'text' in card ? recipeBlock(card.text) : undefined;
@@ -23,19 +24,16 @@ export const mistakenInputs = async (
     [provenanceName, JSON.stringify(record?.content['completeRecipe'] ?? '')],
     [cardName, ofCard ?? ''],
   ] as const;
-  const commits = new Set(inputs.map(({ commit }) => commit));
+  const read = inputs.flatMap(foundModels);
+  const commits = new Set(read.map(commitText));
   const named = recipes.flatMap(([file, recipe]) => {
     const unread = recipe.match(commitNames)?.find((name) => !commits.has(name));
     return unread === undefined ? [] : [mistaken(file, `names ${unread}, and that was not read`)];
   });
-  const addresses = await Promise.all(inputs.map(({ path }) => parseAddress(path)));
-  const paths = await Promise.all(addresses.flatMap(placesIn).map((path) => realpath(path)));
+  const paths = await Promise.all(read.map(({ path }) => realpath(path)));
   const isOwn = paths.includes(await realpath(out));
   return [...named, ...(isOwn ? [mistaken(provenanceName, 'has the output for an input')] : [])];
 };
-
-const placesIn = (address: ModelAddress): string[] =>
-  address.kind === 'model' ? [address.at] : partsOf(address).flatMap(placesIn);
 
 const mistaken = (file: string, reason: string): VerifiedFile => ({
   file,
