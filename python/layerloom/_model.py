@@ -174,8 +174,8 @@ def path_of(value: Any, name: str, scratch: Scratch, own: str | None = None) -> 
     key = (id(value), own)
     if key not in scratch.models:
         with system_limits(own or name):
-            scratch.models[key] = written(value, name, own, scratch)
-    return scratch.models[key]
+            scratch.models[key] = (value, written(value, name, own, scratch))
+    return scratch.models[key][1]
 
 
 def written(value: Any, name: str, own: str | None, scratch: Scratch) -> str:

@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from types import TracebackType
+from typing import Any
 
 from . import _engine
 from ._errors import EngineEnded, LayerloomError
@@ -13,8 +14,7 @@ from ._memory import Part
 
 class Scratch(contextlib.ExitStack):
     """The directories of a call. They are removed at its end; if Python is killed, by the engine; if both are killed,
-    by
-    the next engine."""
+    by the next engine."""
 
     def __init__(self, *, in_place: bool = False) -> None:
         """
@@ -25,8 +25,8 @@ class Scratch(contextlib.ExitStack):
         self.in_place = in_place
         self.memory: dict[str, list[Part]] = {}
         """Files of models that lie in this process's memory."""
-        self.models: dict[tuple[int, str | None], str] = {}
-        """Directories of models that were written already, by `id` and own name."""
+        self.models: dict[tuple[int, str | None], tuple[Any, str]] = {}
+        """Written models with their directories, by `id` and own name. A model that is kept keeps its `id`."""
         self.engines: set[_engine.Engine] = set()
         """Engines that keep a directory of the call."""
 

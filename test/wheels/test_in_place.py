@@ -149,6 +149,18 @@ class InPlace(Workplace):
             self.assertEqual(files_of(layerloom.relayout(Made())), files_of(layerloom.relayout(held)))
         self.assertEqual(found, [True])
 
+    def test_models_that_a_sequence_makes_at_each_access_are_told_apart(self) -> None:
+        class Made(list[int]):
+            def __iter__(self) -> Iterator[Any]:
+                return (expert(seed, rows=8) for seed in range(8))
+
+        for read in (contextlib.nullcontext, copying):
+            with read():
+                made, held = (
+                    files_of(layerloom.merge({"method": "soup", "models": models})) for models in (Made(), list(Made()))
+                )
+            self.assertEqual(*({name: one for name, one in files.items() if name != "layerloom.json"} for files in (made, held)))
+
     def test_tensors_without_elements_or_dimensions_shared_read_only_and_from_files_are_read_in_place(self) -> None:
         import numpy
 
