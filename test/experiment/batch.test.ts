@@ -277,6 +277,27 @@ describe('a batch', () => {
     expect(result.merges[0]?.state).toBe('done');
     rmSync(store, { recursive: true, force: true });
   });
+
+  it('refuses hard links to inputs on another file system before it writes, and links when told how', async ({
+    skip,
+  }) => {
+    const { root, tasks, languages } = experts();
+    const elsewhere = onOtherFileSystem() ?? skip('there is no other file system');
+    const [task, language] = [join(root, 'task'), join(root, 'language')];
+    await relayout({ model: tasks[0] ?? '' }, { out: task });
+    await relayout({ model: languages[0] ?? '' }, { out: language });
+    const merges = [
+      { name: 'a/b', recipe: { method: 'layer_swap', task, language, bottom: 2, top: 1 } as const },
+    ];
+    const out = join(elsewhere, 'out');
+    await expect(runBatch(merges, { out })).rejects.toMatchObject({ code: 'LINK_REFUSED' });
+    expect(() => statSync(out)).toThrow();
+    const copied = await runBatch(merges, { out, link: 'copy' });
+    expect(copied.merges[0]?.state).toBe('done');
+    // Merges that exist link nothing.
+    const again = await runBatch(merges, { out });
+    expect(again.merges[0]?.state).toBe('done');
+  });
 });
 
 describe('an input that changes under a batch', () => {

@@ -45,7 +45,7 @@ export const beginBatch = async (
   const directory = resolve(options.store ?? join(out, '.store'));
   await checkPlaces(namesOf(plan), plan.inputs, options);
   await checkWritable(out);
-  await checkDevices(directory, out, link);
+  await checkDevices(plan, directory, out, link, range);
   // The store is incomplete if its creator died.
   const there =
     (await openThere(directory)) === undefined

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { exists } from '../../../core/base/files/exists.js';
 import { namesIn } from '../../../core/base/files/unless-missing.js';
 import { type Checked, checkMemory, orWanted } from '../../../core/engine/check-run.js';
 import { checkApart, checkOutsideStores, isInside, realPathOf } from '../../../core/engine/output/apart.js';
@@ -14,6 +15,7 @@ import { markerName } from '../../store/files/paths.js';
 import { ShardStore } from '../../store/shard-store.js';
 import type { BatchMerge } from './batch-merge.js';
 import type { BatchPlan } from './batch-plan.js';
+import { linkedIn } from './inputs-of.js';
 import { keysOfPart, type Part } from './part.js';
 import { experimentExists, hasRecord, lockName } from './record-names.js';
 
@@ -59,7 +61,7 @@ export const checkBatch = async (
   }
   const directory = resolve(store ?? join(out, '.store'));
   const above = await existingAbove(directory);
-  await checkDevices(directory, out, link);
+  await checkDevices(plan, directory, out, link, range);
   const missing = missingBytes(plan, mine, present);
   await orWanted('DISK_SPACE', wanted, () => checkSpace(above, directory, missing));
   return { wanted, warnings };
@@ -128,10 +130,24 @@ const missingBytes = (
   return missing;
 };
 
-/** @throws LINK_REFUSED if links from the store to the output would fail; neither needs to exist */
-export const checkDevices = async (store: string, out: string, link: Link): Promise<void> => {
-  if (link === 'hard' || link === 'reflink')
-    await checkDevice(await existingAbove(store), await existingAbove(out), link);
+/**
+ * @throws LINK_REFUSED if the output would be on another file system than the store, or than input files
+ * that merges without a folder link
+ */
+export const checkDevices = async (
+  plan: BatchPlan<BatchMerge>,
+  store: string,
+  out: string,
+  link: Link,
+  range?: Part,
+): Promise<void> => {
+  if (link !== 'hard' && link !== 'reflink') return;
+  const above = await existingAbove(out);
+  await checkDevice(await existingAbove(store), above, link);
+  const merges = [];
+  for (const planned of plan.merges) if (!(await exists(join(out, planned.merge.name)))) merges.push(planned);
+  for (const file of linkedIn({ merges }, range))
+    if (await exists(file)) await checkDevice(file, above, link);
 };
 
 /**

@@ -8,7 +8,10 @@ import type { Part } from './part.js';
 export const sourcesIn = (groups: readonly ShardGroup[]): StoredTensor[] =>
   groups.flatMap(({ shards }) => shards.flatMap(({ tensors }) => sourcesOfTensors(tensors)));
 
-export const linkedIn = ({ merges }: BatchPlan<BatchMerge>, range?: Part): ReadonlySet<string> =>
+export const linkedIn = (
+  { merges }: Pick<BatchPlan<BatchMerge>, 'merges'>,
+  range?: Part,
+): ReadonlySet<string> =>
   new Set(
     range === undefined
       ? merges.flatMap(({ shards }) => shards.flatMap(({ verbatim }) => verbatim ?? []))
