@@ -82,20 +82,20 @@ struct Histogram {
     Window window;
     /// Counts that all threads share and add to.
     std::span<std::uint32_t> counts;
-    static constexpr Tiling tiling = Tiling::LongRuns;
+    static constexpr Tiling tiling = Tiling::Runs;
 };
 
 /// For each value: elements whose magnitude is above one, then those where no other value's is.
 struct CountAlone {
     std::vector<ValueId> values;
     std::uint32_t bits;
-    static constexpr Tiling tiling = Tiling::LongRuns;
+    static constexpr Tiling tiling = Tiling::Runs;
 };
 
 struct CountMagnitude {
     ValueId value;
     std::uint32_t bits;
-    static constexpr Tiling tiling = Tiling::LongRuns;
+    static constexpr Tiling tiling = Tiling::Runs;
 };
 
 /// The index in the tensor of the n-th element with a magnitude; 0 if there are fewer.
@@ -103,7 +103,7 @@ struct FindMagnitude {
     ValueId value;
     std::uint32_t bits;
     std::uint64_t ordinal;  ///< n, from 1
-    static constexpr Tiling tiling = Tiling::LongRuns;
+    static constexpr Tiling tiling = Tiling::Runs;
 };
 
 /// The Kullback-Leibler divergence of softmax(value) from softmax(base), for each row.
