@@ -31,14 +31,16 @@ export const usualWholes: readonly string[] = ['model'];
 
 const stateSpace: Rules = [[/^(mamba|mixer)\./, 'attention']];
 const sharedExperts: Rules = [[/^shared_mlp\./, 'feedForward']];
-const perLayerInputs: Rules = [[/^(altup|laurel|per_layer_\w+|layer_scalar)(\.|$)/, 'residual']];
-const perLayerEmbeddings: Rules = [
-  [
-    /(^|\.)(embed_tokens_per_layer|per_layer_(model_projection|projection_norm)|altup_projections)\./,
-    'embedding',
+const perLayer = {
+  inside: [[/^(altup|laurel|per_layer_\w+|layer_scalar)(\.|$)/, 'residual']],
+  outside: [
+    [
+      /(^|\.)(embed_tokens_per_layer|per_layer_(model_projection|projection_norm)|altup_projections)\./,
+      'embedding',
+    ],
+    [/(^|\.)altup_unembed_projections\./, 'head'],
   ],
-  [/(^|\.)altup_unembed_projections\./, 'head'],
-];
+} satisfies Partial<Family>;
 const backbone: Rules = [[/(^|\.)embeddings\.weight$/, 'embedding']];
 const lastNorm: Rules = [
   [/(^|\.)(layer_norm|final_norm|embedding_norm|ln_out)\.(weight|bias)$/, 'finalNorm'],
@@ -118,11 +120,8 @@ export const families: readonly Family[] = [
   family('Qwen 3', 'qwen3 qwen3_moe', 'decoder'),
   family('Qwen 3-Next and 3.5', 'qwen3_next qwen3_5_text', 'hybrid'),
   family('Gemma 1 to 3', 'gemma gemma2 gemma3 gemma3_text', 'decoder'),
-  family('Gemma 3n', 'gemma3n gemma3n_text', 'decoder', {
-    inside: perLayerInputs,
-    outside: perLayerEmbeddings,
-  }),
-  family('Gemma 4', 'gemma4 gemma4_text', 'decoder', { inside: perLayerInputs, outside: perLayerEmbeddings }),
+  family('Gemma 3n', 'gemma3n gemma3n_text', 'decoder', perLayer),
+  family('Gemma 4', 'gemma4 gemma4_text', 'decoder', perLayer),
   family('RecurrentGemma', 'recurrent_gemma', 'hybrid', {
     inside: [
       [/^temporal_block\./, 'attention'],
@@ -195,19 +194,19 @@ export const families: readonly Family[] = [
     outside: [[/(^|\.)embeddings\./, 'embedding'], ...lastNorm, [/^(head|decoder|classifier)\./, 'head']],
   }),
   family('T5 and FLAN-T5', 't5 mt5', 'encoder–decoder', { ...t5, ofAllLayers: firstBlockPositions }),
-  family('UMT5', 'umt5', 'encoder–decoder', { ...t5 }),
-  family('BART and mBART', 'bart mbart', 'encoder–decoder', { ...bart }),
-  family('M2M-100 and NLLB', 'm2m_100', 'encoder–decoder', { ...bart }),
-  family('Marian', 'marian', 'encoder–decoder', { ...bart }),
-  family('Pegasus', 'pegasus', 'encoder–decoder', { ...bart }),
-  family('Whisper', 'whisper', 'encoder–decoder', { ...bart }),
+  family('UMT5', 'umt5', 'encoder–decoder', t5),
+  family('BART and mBART', 'bart mbart', 'encoder–decoder', bart),
+  family('M2M-100 and NLLB', 'm2m_100', 'encoder–decoder', bart),
+  family('Marian', 'marian', 'encoder–decoder', bart),
+  family('Pegasus', 'pegasus', 'encoder–decoder', bart),
+  family('Whisper', 'whisper', 'encoder–decoder', bart),
   family('FLUX.1', 'FluxTransformer2DModel', 'diffusion transformer', {
     ...diffusion,
     stacks: ['transformer_blocks', 'single_transformer_blocks'],
   }),
-  family('Stable Diffusion 3', 'SD3Transformer2DModel', 'diffusion transformer', { ...diffusion }),
-  family('PixArt', 'PixArtTransformer2DModel', 'diffusion transformer', { ...diffusion }),
-  family('Qwen-Image', 'QwenImageTransformer2DModel', 'diffusion transformer', { ...diffusion }),
+  family('Stable Diffusion 3', 'SD3Transformer2DModel', 'diffusion transformer', diffusion),
+  family('PixArt', 'PixArtTransformer2DModel', 'diffusion transformer', diffusion),
+  family('Qwen-Image', 'QwenImageTransformer2DModel', 'diffusion transformer', diffusion),
   family('Wan', 'WanTransformer3DModel', 'diffusion transformer', { ...diffusion, stacks: usualStacks }),
 ];
 

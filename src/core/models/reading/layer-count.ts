@@ -1,5 +1,5 @@
 import { describeArchitecture } from '../architecture/architecture.js';
-import { describingSections } from '../architecture/layer-settings/describing.js';
+import { describingSections, OtherCount } from '../architecture/layer-settings/describing.js';
 import { Unsaid } from '../architecture/layer-settings/traits/saying.js';
 import { isKnownFamily } from '../architecture/ties.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
@@ -15,11 +15,11 @@ export const layerCountWarnings = (checkpoint: CheckpointIndex): string[] => {
   try {
     describingSections(config, { stack, layers });
   } catch (error) {
+    if (error instanceof OtherCount)
+      return [
+        `${path}: ${error.key} in ${configName} ${error.reason}: loaders make the layers that ${configName} says, missing ones of random numbers`,
+      ];
     if (!(error instanceof Unsaid)) throw error;
-    if (error.reason.startsWith('is not there')) return [];
-    return [
-      `${path}: ${error.key} in ${configName} ${error.reason}: loaders make the layers that ${configName} says, missing ones of random numbers`,
-    ];
   }
   return [];
 };

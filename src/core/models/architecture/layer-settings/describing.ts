@@ -28,7 +28,7 @@ export interface DescribingSection {
 /**
  * Returns the sections that describe a stack; older files repeat `text_config` at the top level.
  *
- * @throws Unsaid if no key gives the number of layers, or a key contradicts it
+ * @throws Unsaid if no key gives the number of layers; OtherCount if a key contradicts it
  */
 export const describingSections = (
   config: Section,
@@ -55,12 +55,19 @@ export const describingSections = (
     }));
 };
 
+/** A key states another number of layers. */
+export class OtherCount extends Unsaid {}
+
 const noCount = (found: readonly FoundSection[], stack: string, layers: number): Unsaid => {
   const wrong = found.find(({ counts }) => counts.length > 0);
   const [key] = wrong?.counts ?? [];
-  return wrong === undefined || key === undefined
-    ? new Unsaid('num_hidden_layers', `is not there, and no other key says how many layers ${stack} has`)
-    : new Unsaid(key, `is ${JSON.stringify(countOf(wrong.section, key))}, and ${stack} has ${layers} layers`);
+  if (wrong === undefined || key === undefined)
+    return new Unsaid(
+      'num_hidden_layers',
+      `is not there, and no other key says how many layers ${stack} has`,
+    );
+  const stated = JSON.stringify(countOf(wrong.section, key));
+  return new OtherCount(key, `is ${stated}, and ${stack} has ${layers} layers`);
 };
 
 const countsThatSay = (
