@@ -31,14 +31,15 @@ const shardsIn = (directory: string): Record<string, string> =>
 
 const isWeights = (path: string): boolean => path.endsWith('.safetensors') && !path.startsWith('.store');
 
-const experts = () => {
+/** Writes a base model and `count` experts for the task and for the language. */
+const experts = (count = 2) => {
   const root = temporaryDirectory();
   const write = (name: string, seed: number) => writeCheckpoint(join(root, name), llama({ layers: 6, seed }));
   return {
     root,
     base: write('base', 1),
-    tasks: [1, 2, 3].map((n) => write(`math-${n}`, 10 + n)),
-    languages: [1, 2, 3].map((n) => write(`swh-${n}`, 20 + n)),
+    tasks: Array.from({ length: count }, (_, n) => write(`math-${n + 1}`, 11 + n)),
+    languages: Array.from({ length: count }, (_, n) => write(`swh-${n + 1}`, 21 + n)),
   };
 };
 
@@ -76,7 +77,7 @@ const someMerges = ({ base, tasks, languages }: ReturnType<typeof experts>): Bat
 
 describe('a batch', () => {
   it('makes every merge as it would be made by itself', async () => {
-    const some = experts();
+    const some = experts(3);
     const merges = someMerges(some);
     const out = join(some.root, 'out');
     const result = await runBatch(merges, { out });
