@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { h } from 'preact';
+import { type ComponentType, h } from 'preact';
 import { shipped } from '../../core/base/files/shipped.js';
 import { render } from './render.js';
 
@@ -25,58 +25,39 @@ export const embedJson = (value: unknown): string =>
 
 const assetOf = (name: string): Promise<string> => readFile(join(assets, name), 'utf8');
 
-type StillPage = { readonly title: string; readonly body: string; readonly refresh: number | undefined };
+interface HtmlPage<Data> {
+  readonly title: string;
+  readonly data: Data;
+  /** Bundle in `dist/study/pages/assets`; undefined: a page without script. */
+  readonly script?: 'report' | 'analysis' | 'comparison';
+  /** Seconds until the browser reloads it. */
+  readonly refresh?: number | undefined;
+}
 
-/**
- * Assembles a page without a script.
- *
- * @param refresh seconds until the browser reloads it; undefined: never
- */
-export const stillPage = async ({ title, body, refresh }: StillPage): Promise<string> => `<!doctype html>
+/** Assembles an HTML file that needs no network. */
+export const htmlPage = async <Data>(
+  Page: ComponentType<{ data: Data }>,
+  { title, data, script, refresh }: HtmlPage<Data>,
+): Promise<string> => {
+  const code = script === undefined ? undefined : await assetOf(`${script}.js`);
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'${code === undefined ? '' : "; script-src 'unsafe-inline'; img-src data:"}">
 ${generatorMeta}${refresh === undefined ? '' : `\n<meta http-equiv="refresh" content="${refresh}">`}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 ${render(h('title', null, title))}
 <style>${await assetOf('pages.css')}</style>
 </head>
 <body>
-<div id="page">${body}</div>
-</body>
-</html>
-`;
-
-interface HtmlPage {
-  readonly title: string;
-  readonly body: string;
-  readonly data: unknown;
-  readonly script: 'report' | 'analysis' | 'comparison';
-}
-
-/**
- * Assembles an HTML file that needs no network: the drawn page, its data as JSON, style and script.
- *
- * @param script name of the bundle in `dist/study/pages/assets`
- * @param body the drawn page, escaped by the renderer
- */
-export const htmlPage = async ({ title, body, data, script }: HtmlPage): Promise<string> => {
-  const [style, code] = await Promise.all(['pages.css', `${script}.js`].map(assetOf));
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-${generatorMeta}
-<meta name="viewport" content="width=device-width, initial-scale=1">
-${render(h('title', null, title))}
-<style>${style}</style>
-</head>
-<body>
-<div id="page">${body}</div>
+<div id="page">${render(h(Page, { data }))}</div>${
+    code === undefined
+      ? ''
+      : `
 <script type="application/json" id="data">${embedJson(data)}</script>
-<script>${code?.replaceAll('</script', '<\\/script')}</script>
+<script>${code.replaceAll('</script', '<\\/script')}</script>`
+  }
 </body>
 </html>
 `;

@@ -1,21 +1,18 @@
 import { extname } from 'node:path';
-import { h } from 'preact';
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
 import type { Comparison } from '../../../core/measure/comparison/comparison.js';
 import { ComparisonPage } from '../components/comparison-page.js';
 import { htmlPage } from '../html-page.js';
 import { drawPicture } from '../pictures/draw-picture.js';
 import { HeatMap } from '../pictures/heat-map.js';
-import { render } from '../render.js';
 import { writePage } from '../report/write-report.js';
 import { comparisonCsv } from './comparison-csv.js';
 import { comparisonPage, comparisonPicture } from './comparison-data.js';
 
 const drawPage = (comparison: Comparison): Promise<string> => {
   const data = comparisonPage(comparison);
-  return htmlPage({
+  return htmlPage(ComparisonPage, {
     title: `${data.a.name} and ${data.b.name}`,
-    body: render(h(ComparisonPage, { data })),
     data,
     script: 'comparison',
   });

@@ -2,58 +2,49 @@ import { Overlaps, TopOverlaps, topLead } from './charts/overlaps.js';
 import { Section } from './charts/section.js';
 import type { PageAnalysis } from './data/data.js';
 import { showThresholds } from './data/numbers.js';
+import { Shell } from './shell.js';
 import { analysedThresholds, Experts } from './tables/experts.js';
 import { Proposals, proposalsLead } from './tables/proposals.js';
-import { ThemeChoice } from './theme.js';
 
 export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
-  <div class="shell">
-    <header class="top">
-      <div>
-        <p class="kicker">Changes by fine-tuning</p>
-        <h1>
-          {data.experts.map(({ name }, index) => (
-            <>
-              <span class="whole">
-                {name}
-                {index < data.experts.length - 1 ? ',' : ''}
-              </span>{' '}
-            </>
-          ))}
-        </h1>
-        <p class="none">
-          changes from {data.base}, by layer and matrix · {data.rows} rows
-        </p>
-      </div>
-      <ThemeChoice />
-    </header>
-    <main>
-      <Section id="experts" title="What each expert changed">
-        <Experts analysis={data} />
+  <Shell
+    kicker="Changes by fine-tuning"
+    title={data.experts.map(({ name }, index) => (
+      <>
+        <span class="whole">
+          {name}
+          {index < data.experts.length - 1 ? ',' : ''}
+        </span>{' '}
+      </>
+    ))}
+    about={
+      <p class="none">
+        changes from {data.base}, by layer and matrix · {data.rows} rows
+      </p>
+    }
+    footer={`The sliders have ${data.stops.length} thresholds. Rows were counted at each of them from the MAV of every row, so that every value is exact.`}
+  >
+    <Section id="experts" title="What each expert changed">
+      <Experts analysis={data} />
+    </Section>
+    {data.proposals.length === 0 ? null : (
+      <Section id="proposals" title="Proposed swaps" lead={proposalsLead}>
+        <Proposals proposals={data.proposals} />
       </Section>
-      {data.proposals.length === 0 ? null : (
-        <Section id="proposals" title="Proposed swaps" lead={proposalsLead}>
-          <Proposals proposals={data.proposals} />
-        </Section>
-      )}
-      {data.overlaps.length === 0 ? null : (
-        <Section
-          id="overlaps"
-          title="Overlap of the experts' changes"
-          lead={`Cosine: of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above its expert's threshold in both: ${showThresholds(analysedThresholds(data))}.`}
-        >
-          <Overlaps {...data} />
-        </Section>
-      )}
-      {data.topOverlaps.length === 0 ? null : (
-        <Section id="largest" title="Overlap of the largest changes" lead={topLead(data)}>
-          <TopOverlaps {...data} />
-        </Section>
-      )}
-    </main>
-    <footer>
-      The sliders have {data.stops.length} thresholds. Rows were counted at each of them from the MAV of every
-      row, so that every value is exact. One file, which needs no network.
-    </footer>
-  </div>
+    )}
+    {data.overlaps.length === 0 ? null : (
+      <Section
+        id="overlaps"
+        title="Overlap of the experts' changes"
+        lead={`Cosine: of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above its expert's threshold in both: ${showThresholds(analysedThresholds(data))}.`}
+      >
+        <Overlaps {...data} />
+      </Section>
+    )}
+    {data.topOverlaps.length === 0 ? null : (
+      <Section id="largest" title="Overlap of the largest changes" lead={topLead(data)}>
+        <TopOverlaps {...data} />
+      </Section>
+    )}
+  </Shell>
 );

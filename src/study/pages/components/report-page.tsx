@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact';
 import { Curves, hasCurves } from './charts/curves.js';
 import { Gains, hasGains } from './charts/gains.js';
 import { Grids } from './charts/grids.js';
@@ -8,11 +7,11 @@ import { hasScatter, Scatter } from './charts/scatter.js';
 import { Lines, Section } from './charts/section.js';
 import type { Fact, ReportData } from './data/data.js';
 import { hasScores } from './data/results.js';
+import { Shell } from './shell.js';
 import { DataTable } from './tables/data-table.js';
 import { Experts } from './tables/experts.js';
 import { Merges } from './tables/merges.js';
 import { Proposals, proposalsLead } from './tables/proposals.js';
-import { ThemeChoice } from './theme.js';
 
 const Facts = ({ facts }: { facts: readonly Fact[] }) => (
   <dl class="facts">
@@ -72,19 +71,39 @@ const Provenance = ({ data }: { data: ReportData }) => (
   </Section>
 );
 
-const contents = (data: ReportData): { id: string; label: string; shown: boolean }[] => [
-  { id: 'headline', label: 'Result', shown: true },
-  { id: 'tables', label: 'Tables', shown: data.tables.length > (data.headline === null ? 0 : 1) },
-  { id: 'gains', label: 'Gains', shown: hasGains(data) },
-  { id: 'alpha', label: 'Linearity', shown: hasCurves(data) },
-  { id: 'pairs', label: 'Pairs', shown: hasMatrices(data) },
-  { id: 'configurations', label: 'Configurations', shown: data.grids.length > 0 },
-  { id: 'cost', label: 'Cost', shown: hasScatter(data) },
-  { id: 'experts', label: 'Experts', shown: data.analysis !== null },
-  { id: 'merges', label: 'Merges', shown: data.models.length > 0 },
-  { id: 'regressions', label: 'Regressions', shown: data.regressions !== null },
-  { id: 'provenance', label: 'Provenance', shown: true },
-];
+const Contents = ({ data }: { data: ReportData }) => {
+  const sections = [
+    { id: 'headline', label: 'Result', shown: true },
+    { id: 'tables', label: 'Tables', shown: data.tables.length > (data.headline === null ? 0 : 1) },
+    { id: 'gains', label: 'Gains', shown: hasGains(data) },
+    { id: 'alpha', label: 'Linearity', shown: hasCurves(data) },
+    { id: 'pairs', label: 'Pairs', shown: hasMatrices(data) },
+    { id: 'configurations', label: 'Configurations', shown: data.grids.length > 0 },
+    { id: 'cost', label: 'Cost', shown: hasScatter(data) },
+    { id: 'experts', label: 'Experts', shown: data.analysis !== null },
+    { id: 'merges', label: 'Merges', shown: data.models.length > 0 },
+    { id: 'regressions', label: 'Regressions', shown: data.regressions !== null },
+    { id: 'provenance', label: 'Provenance', shown: true },
+  ];
+  return (
+    <nav class="contents" aria-label="Contents">
+      <ul>
+        <li>
+          <a class="name" href="#page">
+            {data.title}
+          </a>
+        </li>
+        {sections
+          .filter(({ shown }) => shown)
+          .map(({ id, label }) => (
+            <li key={id}>
+              <a href={`#${id}`}>{label}</a>
+            </li>
+          ))}
+      </ul>
+    </nav>
+  );
+};
 
 const nothingToSay = (data: ReportData, merges: number): string => {
   if (!hasScores(data))
@@ -96,20 +115,18 @@ const nothingToSay = (data: ReportData, merges: number): string => {
     : 'The merges are not compared with single models: what is scored is in the tables.';
 };
 
-const Shell = ({ children }: { children: ComponentChildren }) => <div class="shell">{children}</div>;
-
 export const ReportPage = ({ data }: { data: ReportData }) => {
   const headline = data.headline === null ? undefined : data.tables[data.headline];
   const merges = data.models.filter(({ role }) => role === 'merge').length;
   return (
-    <Shell>
+    <>
       <a class="skip" href="#headline">
         To the result
       </a>
-      <header class="top">
-        <div>
-          <p class="kicker">{merges === 0 ? 'Scores of models' : 'Merging experiment'}</p>
-          <h1>{data.title}</h1>
+      <Shell
+        kicker={merges === 0 ? 'Scores of models' : 'Merging experiment'}
+        title={data.title}
+        about={
           <p class="none">
             {[
               merges === 0 ? `${data.models.length} models` : `${merges} merges`,
@@ -117,26 +134,10 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
               data.written.slice(0, 10),
             ].join(' · ')}
           </p>
-        </div>
-        <ThemeChoice />
-      </header>
-      <nav class="contents" aria-label="Contents">
-        <ul>
-          <li>
-            <a class="name" href="#page">
-              {data.title}
-            </a>
-          </li>
-          {contents(data)
-            .filter(({ shown }) => shown)
-            .map(({ id, label }) => (
-              <li key={id}>
-                <a href={`#${id}`}>{label}</a>
-              </li>
-            ))}
-        </ul>
-      </nav>
-      <main>
+        }
+        contents={<Contents data={data} />}
+        footer={`layerloom ${data.layerloom}, ${data.written}.`}
+      >
         <Section id="headline" title="Result">
           <p class="sentence">{data.sentence ?? nothingToSay(data, merges)}</p>
           {data.verdicts === null ? null : <DataTable table={data.verdicts} />}
@@ -197,10 +198,7 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
           </Section>
         )}
         <Provenance data={data} />
-      </main>
-      <footer>
-        layerloom {data.layerloom}, {data.written}. One file, which needs no network.
-      </footer>
-    </Shell>
+      </Shell>
+    </>
   );
 };

@@ -1,61 +1,63 @@
 import { formatBytes, formatSeconds } from '../../../core/base/format.js';
 import { runStates } from '../../training/run-state.js';
 import type { Amount, StudyState } from '../study/study-state.js';
-import { Heads, Lines, Section, Wide } from './charts/section.js';
+import { Lines, Section, Table } from './charts/section.js';
+import { named } from './data/results.js';
+import { Shell } from './shell.js';
 
 const mostRuns = 60;
 
-type StudyPageProps = { state: StudyState; everySeconds: number | undefined };
+type StudyPageProps = {
+  data: { readonly state: StudyState; readonly everySeconds: number | undefined };
+};
 
 /** The page of a running study. It has no script, because each look rewrites it. */
-export const StudyPage = ({ state, everySeconds }: StudyPageProps) => (
-  <div class="shell study">
-    <header class="top">
-      <div>
-        <p class="kicker">
-          {everySeconds === undefined ? 'A study, as it was last seen' : 'A study as it runs'}
-        </p>
-        <h1>{state.title}</h1>
+export const StudyPage = ({ data: { state, everySeconds } }: StudyPageProps) => (
+  <Shell
+    isStill={true}
+    kicker={everySeconds === undefined ? 'A study, as it was last seen' : 'A study as it runs'}
+    title={state.title}
+    about={
+      <>
         <p class="sentence">{sentenceOf(state)}</p>
         <p class="none">{state.directory}</p>
-      </div>
-    </header>
-    <main>
-      {state.unread.length === 0 ? null : (
-        <Section
-          id="unread"
-          title="Not readable at this moment"
-          lead="Another process may be writing it. Figures are those of the look before."
-        >
-          <Lines of={state.unread} kind="notes" />
-        </Section>
-      )}
-      {state.training === null ? null : <Training runs={state.training} />}
-      {state.merges?.total === 0 ? null : <Merges merges={state.merges} />}
-      {state.scores === null ? null : <Scores scores={state.scores} />}
-      <Section id="errors" title="Last errors">
-        {state.errors.length === 0 ? (
-          <p class="none">None.</p>
-        ) : (
-          <ul class="errors">
-            {state.errors.map(({ at, what, message }) => (
-              <li key={`${at} ${what}`}>
-                <b>{what}</b>
-                {at === null ? null : <span class="none"> {timeOf(at)}</span>}
-                <br />
-                {message}
-              </li>
-            ))}
-          </ul>
-        )}
-      </Section>
-    </main>
-    <footer>
-      {everySeconds === undefined
+      </>
+    }
+    footer={
+      everySeconds === undefined
         ? `Seen last on ${timeOf(state.at)}. The watch has ended; the page does not change any more.`
-        : `Seen on ${timeOf(state.at)}. A look every ${everySeconds} s; the page reads itself again. If this time stands still, the watch has ended.`}
-    </footer>
-  </div>
+        : `Seen on ${timeOf(state.at)}. A look every ${everySeconds} s; the page reads itself again. If this time stands still, the watch has ended.`
+    }
+  >
+    {state.unread.length === 0 ? null : (
+      <Section
+        id="unread"
+        title="Not readable at this moment"
+        lead="Another process may be writing it. Figures are those of the look before."
+      >
+        <Lines of={state.unread} kind="notes" />
+      </Section>
+    )}
+    {state.training === null ? null : <Training runs={state.training} />}
+    {state.merges?.total === 0 ? null : <Merges merges={state.merges} />}
+    {state.scores === null ? null : <Scores scores={state.scores} />}
+    <Section id="errors" title="Last errors">
+      {state.errors.length === 0 ? (
+        <p class="none">None.</p>
+      ) : (
+        <ul class="errors">
+          {state.errors.map(({ at, what, message }) => (
+            <li key={`${at} ${what}`}>
+              <b>{what}</b>
+              {at === null ? null : <span class="none"> {timeOf(at)}</span>}
+              <br />
+              {message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  </Shell>
 );
 
 const Merges = ({ merges }: { merges: StudyState['merges'] }) => (
@@ -92,10 +94,8 @@ const sentenceOf = ({ training, merges, scores }: StudyState): string => {
         : [`${merges.done} of ${merges.total} merges made`]),
     ...(scores === null ? [] : [`${scores.done} of ${scores.total} scores made`]),
   ];
-  return `${capital(parts.join(', '))}. ${leftOf(merges, scores)}`;
+  return `${named(parts.join(', '))}. ${leftOf(merges, scores)}`;
 };
-
-const capital = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
 const leftOf = (merges: StudyState['merges'], scores: StudyState['scores']): string => {
   const [toMerge, toScore] = [merges?.secondsLeft ?? null, scores === null ? 0 : scores.secondsLeft];
@@ -135,31 +135,23 @@ const Training = ({ runs }: { runs: NonNullable<StudyState['training']> }) => {
   return (
     <Section id="training" title="Training runs">
       <Bar label="runs finished" amount={{ done: finished.length, failed: bad.length, total: runs.length }} />
-      <Wide label="State of each run">
-        <table>
-          <Heads of={['run', 'state', 'checkpoints', 'loss']} />
-          <tbody>
-            {shown.map(({ name, state, models, expected, loss }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{runStates[state]}</td>
-                <td>
-                  {models.filter(({ problem }) => problem === undefined).length} of {expected}
-                </td>
-                <td>{loss === null ? '–' : `${loss.first.toFixed(3)} → ${loss.last.toFixed(3)}`}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Wide>
+      <Table
+        label="State of each run"
+        heads={['run', 'state', 'checkpoints', 'loss']}
+        rows={shown.map(({ name, state, models, expected, loss }) => [
+          name,
+          runStates[state],
+          `${models.filter(({ problem }) => problem === undefined).length} of ${expected}`,
+          loss === null ? '–' : `${loss.first.toFixed(3)} → ${loss.last.toFixed(3)}`,
+        ])}
+      />
       {runs.length > shown.length ? (
         <p class="none">{runs.length - shown.length} more are not shown.</p>
       ) : null}
-      <ul class="notes">
-        {shown.flatMap(({ name, problem }) =>
-          problem === undefined ? [] : [<li key={name}>{`${name}: ${problem}`}</li>],
-        )}
-      </ul>
+      <Lines
+        of={shown.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name}: ${problem}`]))}
+        kind="notes"
+      />
     </Section>
   );
 };
@@ -170,28 +162,15 @@ const Scores = ({ scores }: { scores: NonNullable<StudyState['scores']> }) => (
     {scores.running.length === 0 ? (
       <p>No model is being scored, as far as the logs say.</p>
     ) : (
-      <ul class="notes">
-        {scores.running.map(({ model, done, total }) => (
-          <li key={model}>
-            {model}: {done} of {total} requests
-          </li>
-        ))}
-      </ul>
+      <Lines
+        of={scores.running.map(({ model, done, total }) => `${model}: ${done} of ${total} requests`)}
+        kind="notes"
+      />
     )}
-    <Wide label="Scores by task">
-      <table>
-        <Heads of={['task', 'made', 'failed', 'of']} />
-        <tbody>
-          {scores.tasks.map(({ task, done, failed, total }) => (
-            <tr key={task}>
-              <th scope="row">{task}</th>
-              <td>{done}</td>
-              <td>{failed}</td>
-              <td>{total}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Wide>
+    <Table
+      label="Scores by task"
+      heads={['task', 'made', 'failed', 'of']}
+      rows={scores.tasks.map(({ task, done, failed, total }) => [task, done, failed, total])}
+    />
   </Section>
 );

@@ -20,7 +20,6 @@ const colours = ['#f7fcf5', '#a1d99b', '#238b45'] as const;
 
 const [top, cellWidth, cellHeight, margin] = [76, 46, 22, 24] as const;
 
-/** A grid of configurations as in the report: the best has a frame, the default a dashed one. */
 export const ConfigurationsPicture = ({ title, subtitle, rows, columns, cells }: ConfigurationsPicture) => {
   const values = cells.map(({ value }) => value);
   const [low, high] = [Math.min(...values), Math.max(...values)];

@@ -185,7 +185,6 @@ export interface CurvesPicture {
   readonly lines: readonly CurveLine[];
 }
 
-/** Scores along task vectors in one language, as in the report. */
 export const CurvesPicture = ({ title, subtitle, lines }: CurvesPicture) => {
   const used = kinds.filter((kind) => lines.some((line) => line.kind === kind));
   const [top, legend] = [60, 60 + height + 14] as const;

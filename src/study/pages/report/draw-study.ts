@@ -11,7 +11,6 @@ import { gains } from '../../scores/layouts/gains.js';
 import { hasCells, type ScoreTable } from '../../scores/reading/score-table.js';
 import type { ScoredExperiment } from '../../scores/reading/scored-experiment.js';
 import { readAnalysis } from '../analysis/analysis-data.js';
-import { methodsOf } from '../components/charts/gains.js';
 import { layOut, placeOf, short } from '../components/charts/grids.js';
 import type { Band, PageGrid, PageTask } from '../components/data/data.js';
 import { showScore } from '../components/data/numbers.js';
@@ -19,7 +18,7 @@ import { named } from '../components/data/results.js';
 import { ConfigurationsPicture } from '../pictures/configurations.js';
 import { CurvesPicture, linesOf } from '../pictures/curves.js';
 import { drawPicture } from '../pictures/draw-picture.js';
-import { GainsPicture } from '../pictures/gains.js';
+import { baselines, GainsPicture, panelsOf } from '../pictures/gains.js';
 import { describeRows, HeatMap } from '../pictures/heat-map.js';
 import { OverlapPicture, TopOverlapPicture } from '../pictures/overlap.js';
 import { StacksPicture } from '../pictures/stacks.js';
@@ -109,22 +108,9 @@ export const drawStudy = async (
 /** Makes a file name from letters, digits and hyphens. */
 const fileName = (...parts: readonly string[]): string => parts.join('-').replace(/[^\p{L}\p{N}._-]+/gu, '-');
 
-const baselines = { base: 'the base', expert: 'the best single expert' } as const;
-
 const gainPictures = (table: ScoreTable): Made[] =>
   Object.entries(baselines).flatMap(([baseline, words]) => {
-    const methods = methodsOf(table, baseline);
-    const panels = table.columns.flatMap((column, at) => {
-      if (column.id === 'mean' && table.columns.length < 3) return [];
-      const bars = methods.flatMap(({ label, isReference, cells }) => {
-        const cell = cells[at] ?? null;
-        if (cell === null) return [];
-        const { value, digits, interval } = cell;
-        return [{ label, value: Number(value), digits, interval, isReference }];
-      });
-      const title = column.id === 'mean' ? 'Mean over the languages' : named(column.label);
-      return bars.length === 0 ? [] : [{ title, bars }];
-    });
+    const panels = panelsOf(table, baseline);
     if (panels.length === 0) return [];
     const rows = table.rows.filter(({ id }) => id.split('/')[1] === baseline);
     return [

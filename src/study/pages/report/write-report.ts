@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
-import { h } from 'preact';
 import { layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
@@ -22,14 +21,13 @@ import { readAnalysis } from '../analysis/analysis-data.js';
 import type { ReportData } from '../components/data/data.js';
 import { ReportPage } from '../components/report-page.js';
 import { generatorMeta, htmlPage } from '../html-page.js';
-import { render } from '../render.js';
 import { csvScores, csvScoresStart } from '../score-table/csv.js';
 import { pictureTables } from './picture-tables.js';
 import { reportData } from './report-data.js';
 import type { ReportSections } from './report-sections.js';
 
 export const drawReport = (data: ReportData): Promise<string> =>
-  htmlPage({ title: data.title, body: render(h(ReportPage, { data })), data, script: 'report' });
+  htmlPage(ReportPage, { title: data.title, data, script: 'report' });
 
 /**
  * Writes a page, picture or table to a temporary file and renames it. Without `force`, only replaces a page

@@ -1,29 +1,9 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
 import type { ScoreTable } from '../../scores/reading/score-table.js';
 import { encodeCsv } from '../encode-csv.js';
-import { type LongRow, longRows } from './long-rows.js';
+import { type LongRow, longColumns, longRows } from './long-rows.js';
 
-const fields = [
-  'table',
-  'row',
-  'row_label',
-  'column',
-  'column_label',
-  'value',
-  'n',
-  'stderr',
-  'low',
-  'high',
-  'p',
-  'other_half',
-  'model',
-  'configuration',
-  'source',
-  'best',
-  'flag',
-  'estimand',
-  'base',
-] as const satisfies readonly (keyof LongRow)[];
+const fields = Object.keys(longColumns) as (keyof LongRow)[];
 
 /** First fields of every CSV of tables, by which layerloom recognises its own. */
 export const csvScoresStart = fields.slice(0, 5).join(',');

@@ -1,27 +1,32 @@
 import type { Cell, ScoreTable } from '../../scores/reading/score-table.js';
 
+/** Columns and their types in Parquet. */
+export const longColumns = {
+  table: 'STRING',
+  row: 'STRING',
+  row_label: 'STRING',
+  column: 'STRING',
+  column_label: 'STRING',
+  value: 'DOUBLE',
+  n: 'INT32',
+  stderr: 'DOUBLE',
+  low: 'DOUBLE',
+  high: 'DOUBLE',
+  p: 'DOUBLE',
+  other_half: 'DOUBLE',
+  model: 'STRING',
+  configuration: 'STRING',
+  source: 'STRING',
+  best: 'BOOLEAN',
+  flag: 'STRING',
+  estimand: 'STRING',
+  base: 'STRING',
+} as const;
+
 /** A row in a long table: a filled cell with all its facts, or a derived figure. */
-export interface LongRow {
-  readonly table: string;
-  readonly row: string;
-  readonly row_label: string;
-  readonly column: string;
-  readonly column_label?: string | undefined;
-  readonly value: number | string;
-  readonly n?: number | undefined;
-  readonly stderr?: number | undefined;
-  readonly low?: number | undefined;
-  readonly high?: number | undefined;
-  readonly p?: number | undefined;
-  readonly other_half?: number | undefined;
-  readonly model?: string | undefined;
-  readonly configuration?: string | undefined;
-  readonly source: string;
-  readonly best: boolean;
-  readonly flag?: string | undefined;
-  readonly estimand?: string | undefined;
-  readonly base?: string | undefined;
-}
+export type LongRow = { readonly value: Cell['value'] } & {
+  readonly [column in keyof typeof longColumns]?: string | number | boolean | undefined;
+};
 
 /** Converts tables to long form: for each table, a row per filled cell, then derived figures. */
 export const longRows = (tables: readonly ScoreTable[]): LongRow[] =>

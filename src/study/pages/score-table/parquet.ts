@@ -1,30 +1,11 @@
 import { version } from '../../../core/base/files/version.js';
 import type { ScoreTable } from '../../scores/reading/score-table.js';
-import { type LongRow, longRows } from './long-rows.js';
-import type { ParquetColumn } from './parquet-library.js';
+import { longColumns, longRows } from './long-rows.js';
 
-const types = {
-  table: 'STRING',
-  row: 'STRING',
-  row_label: 'STRING',
-  column: 'STRING',
-  column_label: 'STRING',
-  value: 'DOUBLE',
-  text: 'STRING',
-  n: 'INT32',
-  stderr: 'DOUBLE',
-  low: 'DOUBLE',
-  high: 'DOUBLE',
-  p: 'DOUBLE',
-  other_half: 'DOUBLE',
-  model: 'STRING',
-  configuration: 'STRING',
-  source: 'STRING',
-  best: 'BOOLEAN',
-  flag: 'STRING',
-  estimand: 'STRING',
-  base: 'STRING',
-} as const satisfies Record<keyof LongRow | 'text', ParquetColumn['type']>;
+const { table, row, row_label, column, column_label, value, ...facts } = longColumns;
+
+/** Texts have a column beside `value`, because columns have one type. */
+const types = { table, row, row_label, column, column_label, value, text: 'STRING', ...facts } as const;
 
 /**
  * Formats tables as one Parquet file in long form: a row per filled cell, numbers unrounded, on the shown

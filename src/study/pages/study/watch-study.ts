@@ -1,13 +1,11 @@
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { h } from 'preact';
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
 import { exists } from '../../../core/base/files/exists.js';
 import { noRecord } from '../../experiment/record/no-record.js';
 import { trainingStatusOf } from '../../training/status.js';
 import { StudyPage } from '../components/study-page.js';
-import { stillPage } from '../html-page.js';
-import { render } from '../render.js';
+import { htmlPage } from '../html-page.js';
 import { writePage } from '../report/write-report.js';
 import { type StudyState, StudyWatch } from './study-state.js';
 
@@ -32,13 +30,8 @@ export interface WatchedStudy {
   readonly state: StudyState;
 }
 
-/** @param every seconds between pages; undefined for the last page, which does not reload */
 export const drawStudy = (state: StudyState, every: number | undefined): Promise<string> =>
-  stillPage({
-    title: state.title,
-    body: render(h(StudyPage, { state, everySeconds: every })),
-    refresh: every,
-  });
+  htmlPage(StudyPage, { title: state.title, data: { state, everySeconds: every }, refresh: every });
 
 /**
  * Writes a running study's page repeatedly and atomically. When the signal aborts, writes it once more,

@@ -189,12 +189,7 @@ export const Grids = ({ data }: { data: ReportData }) => {
       lead="Each cell is one configuration of a merge, averaged over the pairs of a language. The best is framed, the default dashed; being the best of many is no proof of being better."
     >
       <div class="choices controls">
-        <Choice
-          label="Entry and language"
-          value={chosen}
-          options={keys.map((value) => ({ value, label: value }))}
-          choose={choose}
-        />
+        <Choice label="Entry and language" value={chosen} options={keys} choose={choose} />
       </div>
       <Grid grid={grid} task={task} />
       <p class="key">

@@ -14,7 +14,7 @@ import {
 import type { PageAnalysis } from '../data/data.js';
 import { percent } from '../data/numbers.js';
 import { groupsOfPairs } from '../data/pair-groups.js';
-import { Heads, Wide } from './section.js';
+import { Table } from './section.js';
 
 export const Key = ({ of }: { of: readonly Measure[] }) => (
   <p class="key">
@@ -51,8 +51,7 @@ export const LayerFigure = <Name extends string>({
   children,
 }: LayerFigureProps<Name>) => {
   const { width, height } = plotSize(parts);
-  const cells = (part: LayerFigures<Name>) =>
-    lines.map(({ key }) => <td key={key}>{showMeasure(part[key])}</td>);
+  const cells = (part: LayerFigures<Name>) => lines.map(({ key }) => showMeasure(part[key]));
   return (
     <figure>
       <figcaption>
@@ -70,25 +69,14 @@ export const LayerFigure = <Name extends string>({
       </svg>
       <details>
         <summary>Numbers</summary>
-        <Wide label={label}>
-          <table>
-            <Heads of={['Layer', ...lines.map((line) => line.label)]} />
-            <tbody>
-              {parts.toReversed().map((part) => (
-                <tr key={part.layer}>
-                  <th scope="row">{part.layer ?? 'outside'}</th>
-                  {cells(part)}
-                </tr>
-              ))}
-              {whole === undefined ? null : (
-                <tr>
-                  <th scope="row">{ofWhole}</th>
-                  {cells(whole)}
-                </tr>
-              )}
-            </tbody>
-          </table>
-        </Wide>
+        <Table
+          label={label}
+          heads={['Layer', ...lines.map((line) => line.label)]}
+          rows={[
+            ...parts.toReversed().map((part) => [part.layer ?? 'outside', ...cells(part)]),
+            ...(whole === undefined ? [] : [[ofWhole, ...cells(whole)]]),
+          ]}
+        />
       </details>
     </figure>
   );

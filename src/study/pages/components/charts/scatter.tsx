@@ -173,12 +173,7 @@ export const Scatter = ({ data }: { data: ReportData }) => {
   return (
     <Section id="cost" title="Score against cost">
       <div class="choices controls">
-        <Choice
-          label="Language"
-          value={language}
-          options={languages.map((value) => ({ value, label: value }))}
-          choose={setLanguage}
-        />
+        <Choice label="Language" value={language} options={languages} choose={setLanguage} />
         <Choice
           label="Cost"
           value={key}

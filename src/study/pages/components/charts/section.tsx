@@ -14,7 +14,7 @@ export const Section = ({ id, title, lead, children }: SectionProps) => (
 interface ChoiceProps {
   label: string;
   value: string;
-  options: readonly { readonly value: string; readonly label: string }[];
+  options: readonly (string | { readonly value: string; readonly label: string })[];
   choose: (value: string) => void;
 }
 
@@ -22,11 +22,13 @@ export const Choice = ({ label, value, options, choose }: ChoiceProps) => (
   <label class="choice">
     <span>{label}</span>
     <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
-      {options.map((option) => (
-        <option key={option.value} value={option.value} selected={option.value === value}>
-          {option.label}
-        </option>
-      ))}
+      {options
+        .map((option) => (typeof option === 'string' ? { value: option, label: option } : option))
+        .map((option) => (
+          <option key={option.value} value={option.value} selected={option.value === value}>
+            {option.label}
+          </option>
+        ))}
     </select>
   </label>
 );
@@ -58,16 +60,39 @@ export const SaveSvg = ({ name }: { name: string }) => (
   </button>
 );
 
-export const Heads = ({ of }: { of: readonly string[] }) => (
-  <thead>
-    <tr>
-      {of.map((label) => (
-        <th key={label} scope="col">
-          {label}
-        </th>
-      ))}
-    </tr>
-  </thead>
+interface TableProps {
+  label: string;
+  caption?: ComponentChildren;
+  heads: readonly string[];
+  /** Headings first. */
+  rows: readonly (readonly ComponentChildren[])[];
+}
+
+export const Table = ({ label, caption, heads, rows }: TableProps) => (
+  <Wide label={label}>
+    <table>
+      {caption === undefined ? null : <Caption>{caption}</Caption>}
+      <thead>
+        <tr>
+          {heads.map((head) => (
+            <th key={head} scope="col">
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([head, ...cells], row) => (
+          <tr key={row}>
+            <th scope="row">{head}</th>
+            {cells.map((cell, column) => (
+              <td key={column}>{cell}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Wide>
 );
 
 export const Lines = ({ of, kind }: { of: readonly string[]; kind?: string }) => (

@@ -1,8 +1,10 @@
+import { Fragment } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { fixed } from '../../../scores/reading/score-table.js';
 import { Caption, Lines, Wide } from '../charts/section.js';
 import type { PageCell, PageTable } from '../data/data.js';
 import { usePrinted } from '../data/printing.js';
+import { SearchField, usePages, wordsOf } from './listing.js';
 
 export const rowsShown = 60;
 
@@ -62,20 +64,17 @@ const sorted = (rows: PageTable['rows'], sort: Sort | null): PageTable['rows'] =
   });
 };
 
-const matches = (row: PageTable['rows'][number], words: readonly string[]): boolean => {
-  const text = [row.label, ...row.cells.flatMap((cell) => [cell?.value, cell?.flag])].join(' ').toLowerCase();
-  return words.every((word) => text.includes(word));
-};
+const textOf = ({ label, cells }: PageTable['rows'][number]): string =>
+  [label, ...cells.flatMap((cell) => [cell?.value, cell?.flag])].join(' ');
 
 /** A table; printing shows all filtered rows. */
 export const DataTable = ({ table }: { table: PageTable }) => {
   const [sort, setSort] = useState<Sort | null>(null);
   const [filter, setFilter] = useState('');
-  const [page, setPage] = useState(0);
   const found = useMemo(() => {
-    const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const isWanted = wordsOf(filter);
     return sorted(
-      table.rows.filter((row) => matches(row, wanted)),
+      table.rows.filter((row) => isWanted(textOf(row))),
       sort,
     );
   }, [table, sort, filter]);
@@ -85,8 +84,7 @@ export const DataTable = ({ table }: { table: PageTable }) => {
     ...(table.refusals ?? []),
   ];
   const size = usePrinted() ? Math.max(1, found.length) : rowsShown;
-  const pages = Math.max(1, Math.ceil(found.length / size));
-  const at = Math.min(page, pages - 1);
+  const { shown, buttons, fromFirst } = usePages(found, size, table.title);
   const heading = (label: string, column: number) => {
     const mine = sort?.column === column ? sort : null;
     const first = column >= 0;
@@ -111,21 +109,17 @@ export const DataTable = ({ table }: { table: PageTable }) => {
   return (
     <div class="data-table">
       {table.rows.length < 6 ? null : (
-        <label class="filter controls">
-          <span>Filter</span>
-          <input
-            type="search"
-            value={filter}
-            placeholder="words that a row contains"
-            onInput={(event) => {
-              setFilter(event.currentTarget.value);
-              setPage(0);
-            }}
-          />
+        <SearchField
+          label="Filter"
+          hint="words that a row contains"
+          value={filter}
+          set={fromFirst(setFilter)}
+          style="controls"
+        >
           <output>
             {found.length} of {table.rows.length} rows
           </output>
-        </label>
+        </SearchField>
       )}
       <Wide label={table.title}>
         <table>
@@ -134,12 +128,12 @@ export const DataTable = ({ table }: { table: PageTable }) => {
             <tr>
               {heading(table.rowLabel ?? '', -1)}
               {table.columns.map(({ id, label }, column) => (
-                <Head key={id}>{heading(label, column)}</Head>
+                <Fragment key={id}>{heading(label, column)}</Fragment>
               ))}
             </tr>
           </thead>
           <tbody>
-            {found.slice(at * size, (at + 1) * size).map(({ id, label, cells }) => (
+            {shown.map(({ id, label, cells }) => (
               <tr key={id}>
                 <th scope="row">{label}</th>
                 {table.columns.map((column, index) => {
@@ -155,27 +149,8 @@ export const DataTable = ({ table }: { table: PageTable }) => {
           </tbody>
         </table>
       </Wide>
-      <Pages page={at} pages={pages} of={table.title} go={setPage} />
+      {buttons}
       {notes.length === 0 ? null : <Lines of={notes} kind="notes" />}
     </div>
   );
 };
-
-const Head = ({ children }: { children: preact.ComponentChildren }) => <>{children}</>;
-
-type PagesProps = { page: number; pages: number; of: string; go: (page: number) => void };
-
-export const Pages = ({ page, pages, of, go }: PagesProps) =>
-  pages <= 1 ? null : (
-    <nav class="pages" aria-label={`Pages of ${of}`}>
-      <button type="button" class="controls" disabled={page === 0} onClick={() => go(page - 1)}>
-        Previous
-      </button>
-      <span>
-        Page {page + 1} of {pages}
-      </span>
-      <button type="button" class="controls" disabled={page === pages - 1} onClick={() => go(page + 1)}>
-        Next
-      </button>
-    </nav>
-  );

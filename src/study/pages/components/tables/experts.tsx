@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { describeRows, HeatMap } from '../../pictures/heat-map.js';
 import { HeatTable } from '../charts/heat-table.js';
-import { Caption, Heads, Lines, Wide } from '../charts/section.js';
+import { Lines, Table } from '../charts/section.js';
 import type { PageAnalysis, PageExpert } from '../data/data.js';
 import { download, svgOf } from '../data/download.js';
 import { showNumber, showThresholds, sixDecimals } from '../data/numbers.js';
@@ -105,27 +105,18 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
           <Lines of={advice.slice(sentencesFirst)} kind="advice" />
         </details>
       )}
-      <Wide label="Mean absolute change of each expert">
-        <table>
-          <Caption>Mean absolute change (MAV) from {base}, and where it lies</Caption>
-          <Heads of={['Expert', 'Mean MAV', '1 / mean MAV', ...places, 'Where']} />
-          <tbody>
-            {experts.map(({ name, meanMav, inverseMav, shares }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{showNumber(meanMav)}</td>
-                <td>{inverseMav === null ? '–' : showNumber(inverseMav)}</td>
-                {(['bottom', 'middle', 'top', 'outside'] as const).map((part, index) => (
-                  <td key={part}>{percent(shares[index] ?? 0)}</td>
-                ))}
-                <td>
-                  <ShareBar shares={shares} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Wide>
+      <Table
+        label="Mean absolute change of each expert"
+        caption={`Mean absolute change (MAV) from ${base}, and where it lies`}
+        heads={['Expert', 'Mean MAV', '1 / mean MAV', ...places, 'Where']}
+        rows={experts.map(({ name, meanMav, inverseMav, shares }) => [
+          name,
+          showNumber(meanMav),
+          inverseMav === null ? '–' : showNumber(inverseMav),
+          ...shares.map(percent),
+          <ShareBar key="where" shares={shares} />,
+        ])}
+      />
       <fieldset class="thresholds controls">
         <legend>Threshold</legend>
         <label class="check">

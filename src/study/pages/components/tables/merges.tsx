@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { LayerStack } from '../charts/layers.js';
-import { Choice, Heads, Section, Wide } from '../charts/section.js';
+import { Choice, Section, Table } from '../charts/section.js';
 import type { PageModel, ReportData } from '../data/data.js';
 import { showCost, showScore } from '../data/numbers.js';
 import { hasScores, headlineTask, linkTo, resultOf, taskAt } from '../data/results.js';
 import { yamlOf } from '../data/yaml.js';
-import { Pages } from './data-table.js';
+import { SearchField, usePages, wordsOf } from './listing.js';
 import { Samples } from './samples.js';
 
 const shownAtOnce = 18;
@@ -49,32 +49,24 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
         {model.results.length === 0 ? null : (
           <>
             <h4>Scores</h4>
-            <Wide label="Scores of this model">
-              <table>
-                <Heads of={['Task', 'Score']} />
-                <tbody>
-                  {model.results.map((result) => {
-                    const task = taskAt(data, result.task);
-                    return (
-                      <tr key={result.task}>
-                        <th scope="row">
-                          {task.name}
-                          <small class="metric">
-                            {task.metric}, n = {result.n}
-                          </small>
-                        </th>
-                        <td>
-                          {showScore(result.value, task)}
-                          {result.stderr === null ? null : (
-                            <small class="error">±{showScore(result.stderr, task)}</small>
-                          )}
-                        </td>
-                      </tr>
-                    );
-                  })}
-                </tbody>
-              </table>
-            </Wide>
+            <Table
+              label="Scores of this model"
+              heads={['Task', 'Score']}
+              rows={model.results.map(({ task: index, n, value, stderr }) => {
+                const task = taskAt(data, index);
+                const metric = (
+                  <small class="metric">
+                    {task.metric}, n = {n}
+                  </small>
+                );
+                const error =
+                  stderr === null ? null : <small class="error">±{showScore(stderr, task)}</small>;
+                return [
+                  [task.name, metric],
+                  [showScore(value, task), error],
+                ];
+              })}
+            />
           </>
         )}
         {data.costs.some(({ key }) => model.cost[key] !== undefined) ? (
@@ -103,7 +95,6 @@ export const Merges = ({ data }: { data: ReportData }) => {
     scored && data.languages.length > 1 ? (data.languages[0] ?? '') : '',
   );
   const [order, setOrder] = useState<Order>(scored ? 'score' : 'name');
-  const [page, setPage] = useState(0);
   const ranked = useMemo(
     () =>
       data.models.map((model) => {
@@ -130,13 +121,13 @@ export const Merges = ({ data }: { data: ReportData }) => {
     return () => removeEventListener('hashchange', follow);
   }, [data]);
   const found = useMemo(() => {
-    const wanted = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const isWanted = wordsOf(query);
     const some = ranked.filter(
       ({ model }) =>
         (language === '' ||
           model.language === language ||
           (model.language === null && model.languages.includes(language))) &&
-        wanted.every((word) => `${model.name} ${model.method} ${model.role}`.toLowerCase().includes(word)),
+        isWanted(`${model.name} ${model.method} ${model.role}`),
     );
     if (order === 'name') return some;
     const worst = Number.NEGATIVE_INFINITY;
@@ -144,8 +135,7 @@ export const Merges = ({ data }: { data: ReportData }) => {
       result?.value == null ? worst : task?.higherIsBetter === false ? -result.value : result.value;
     return [...some].sort((a, b) => height(b) - height(a) || 0);
   }, [ranked, query, language, order]);
-  const pages = Math.max(1, Math.ceil(found.length / shownAtOnce));
-  const current = Math.min(page, pages - 1);
+  const listing = usePages(found, shownAtOnce, 'models');
   const shown = data.models.find(({ name }) => name === chosen);
   return (
     <Section
@@ -154,26 +144,17 @@ export const Merges = ({ data }: { data: ReportData }) => {
       lead="Choose one to see its layers, its recipe, its scores and its answers."
     >
       <div class="choices controls">
-        <label class="filter">
-          <span>Find</span>
-          <input
-            type="search"
-            value={query}
-            placeholder="name, method or role"
-            onInput={(event) => {
-              setQuery(event.currentTarget.value);
-              setPage(0);
-            }}
-          />
-        </label>
+        <SearchField
+          label="Find"
+          hint="name, method or role"
+          value={query}
+          set={listing.fromFirst(setQuery)}
+        />
         <Choice
           label="Language"
           value={language}
-          options={[{ value: '', label: 'all' }, ...data.languages.map((value) => ({ value, label: value }))]}
-          choose={(value) => {
-            setLanguage(value);
-            setPage(0);
-          }}
+          options={[{ value: '', label: 'all' }, ...data.languages]}
+          choose={listing.fromFirst(setLanguage)}
         />
         {scored ? (
           <Choice
@@ -193,27 +174,25 @@ export const Merges = ({ data }: { data: ReportData }) => {
       <div class="browser">
         <div class="listing">
           <ul class="models controls" aria-label="Models">
-            {found
-              .slice(current * shownAtOnce, (current + 1) * shownAtOnce)
-              .map(({ model, task, result }) => (
-                <li key={model.name}>
-                  <button
-                    type="button"
-                    aria-pressed={model.name === chosen}
-                    aria-controls="detail"
-                    onClick={() => choose(model.name)}
-                  >
-                    <span class="name">
-                      {partsOf(model)[1]} <small>{partsOf(model)[0]}</small>
-                    </span>
-                    <span class="score">
-                      {result === undefined || task === null ? '' : showScore(result.value, task)}
-                    </span>
-                  </button>
-                </li>
-              ))}
+            {listing.shown.map(({ model, task, result }) => (
+              <li key={model.name}>
+                <button
+                  type="button"
+                  aria-pressed={model.name === chosen}
+                  aria-controls="detail"
+                  onClick={() => choose(model.name)}
+                >
+                  <span class="name">
+                    {partsOf(model)[1]} <small>{partsOf(model)[0]}</small>
+                  </span>
+                  <span class="score">
+                    {result === undefined || task === null ? '' : showScore(result.value, task)}
+                  </span>
+                </button>
+              </li>
+            ))}
           </ul>
-          <Pages page={current} pages={pages} of="models" go={setPage} />
+          {listing.buttons}
         </div>
         {shown === undefined ? null : <Detail data={data} model={shown} />}
       </div>

@@ -1,13 +1,14 @@
 import { useMemo, useState } from 'preact/hooks';
+import { itemAt } from '../../../../core/base/errors/lookup.js';
 import { whyTooFew } from '../../../scores/comparing/conclusion.js';
 import { pText } from '../../../scores/reading/score-table.js';
 import { Choice } from '../charts/section.js';
 import { decodeBits } from '../data/bits.js';
-import type { DrawnAnswer, PageModel, PageTask, ReportData } from '../data/data.js';
+import type { DrawnAnswer, PageModel, PageResult, PageTask, ReportData } from '../data/data.js';
 import { resultOf, taskAt } from '../data/results.js';
 import { signTest } from '../data/sign-test.js';
 import { searchIn } from '../data/text-search.js';
-import { Pages } from './data-table.js';
+import { SearchField, usePages } from './listing.js';
 
 type Outcome = 'both' | 'first' | 'second' | 'neither' | 'missing';
 
@@ -142,15 +143,21 @@ const Answer = ({ data, model, at, index }: AnswerProps) => {
   );
 };
 
-export const Samples = ({ data, model }: { data: ReportData; model: PageModel }) => {
-  const scored = model.results.filter(({ right, answers }) => right !== null || answers !== null);
-  const [task, setTask] = useState<number | null>(null);
-  const index = scored.some((result) => result.task === task) && task !== null ? task : scored[0]?.task;
+const isAnswered = ({ right, answers }: PageResult): boolean => right !== null || answers !== null;
+
+type SamplesProps = { data: ReportData; model: PageModel };
+
+export const Samples = ({ data, model }: SamplesProps) => {
+  const answered = model.results.filter(isAnswered).map(({ task }) => task);
+  return answered.length === 0 ? null : <AnswersOf {...{ data, model, answered }} />;
+};
+
+const AnswersOf = ({ data, model, answered }: SamplesProps & { answered: readonly number[] }) => {
+  const [task, setTask] = useState(-1);
+  const index = answered.includes(task) ? task : itemAt(answered, 0);
+  const { kept, n, name } = taskAt(data, index);
   const others = useMemo(
-    () =>
-      index === undefined
-        ? []
-        : data.models.filter((one) => one !== model && isComparable(model, one, index)),
+    () => data.models.filter((one) => one !== model && isComparable(model, one, index)),
     [data, model, index],
   );
   const [other, setOther] = useState('');
@@ -161,12 +168,10 @@ export const Samples = ({ data, model }: { data: ReportData; model: PageModel })
     others[0];
   const [filter, setFilter] = useState('all');
   const [query, setQuery] = useState('');
-  const [page, setPage] = useState(0);
   const search = useMemo(() => {
-    if (index === undefined) return searchIn([]);
     const results = [model, rival].flatMap((one) => (one === undefined ? [] : (resultOf(one, index) ?? [])));
     return searchIn(
-      taskAt(data, index).kept.map(({ question, target }, at) =>
+      kept.map(({ question, target }, at) =>
         [
           data.strings[question],
           data.strings[target],
@@ -180,56 +185,40 @@ export const Samples = ({ data, model }: { data: ReportData; model: PageModel })
     );
   }, [data, index, model, rival]);
   const outcomes = useMemo(
-    () =>
-      index === undefined || rival === undefined
-        ? null
-        : outcomesOf(model, rival, index, taskAt(data, index)),
+    () => (rival === undefined ? null : outcomesOf(model, rival, index, taskAt(data, index))),
     [data, model, rival, index],
   );
-  if (index === undefined) return null;
-  const { kept, n, name } = taskAt(data, index);
   const found = (query.trim() === '' ? kept.map((_, at) => at) : search(query)).filter(
     (at) => filter === 'all' || outcomes?.[kept[at]?.at ?? -1] === filter,
   );
-  const pages = Math.max(1, Math.ceil(found.length / shownAtOnce));
-  const current = Math.min(page, pages - 1);
-  const change = (set: (value: string) => void) => (value: string) => {
-    set(value);
-    setPage(0);
-  };
+  const { shown, buttons, fromFirst } = usePages(found, shownAtOnce, 'problems');
   return (
     <div class="samples">
       <h4>Right and wrong answers</h4>
       <div class="choices controls">
-        {scored.length < 2 ? null : (
+        {answered.length < 2 ? null : (
           <Choice
             label="Task"
             value={String(index)}
-            options={scored.map((result) => ({
-              value: String(result.task),
-              label: taskAt(data, result.task).name,
-            }))}
-            choose={change((value) => setTask(Number(value)))}
+            options={answered.map((at) => ({ value: String(at), label: taskAt(data, at).name }))}
+            choose={fromFirst((value) => setTask(Number(value)))}
           />
         )}
         <Choice
           label="Beside"
           value={rival?.name ?? ''}
-          options={others.map((one) => ({ value: one.name, label: one.name }))}
-          choose={change(setOther)}
+          options={others.map((one) => one.name)}
+          choose={fromFirst(setOther)}
         />
         {kept.length === 0 ? null : (
           <>
-            <Choice label="Show" value={filter} options={filters} choose={change(setFilter)} />
-            <label class="filter">
-              <span>Search</span>
-              <input
-                type="search"
-                value={query}
-                placeholder="in questions and answers"
-                onInput={(event) => change(setQuery)(event.currentTarget.value)}
-              />
-            </label>
+            <Choice label="Show" value={filter} options={filters} choose={fromFirst(setFilter)} />
+            <SearchField
+              label="Search"
+              hint="in questions and answers"
+              value={query}
+              set={fromFirst(setQuery)}
+            />
           </>
         )}
       </div>
@@ -241,7 +230,7 @@ export const Samples = ({ data, model }: { data: ReportData; model: PageModel })
           {found.length} of {kept.length} problems with texts; {name} has {n}.
         </p>
       )}
-      {found.slice(current * shownAtOnce, (current + 1) * shownAtOnce).map((at) => {
+      {shown.map((at) => {
         const problem = kept[at];
         return problem === undefined ? null : (
           <article key={problem.id} class="sample">
@@ -258,7 +247,7 @@ export const Samples = ({ data, model }: { data: ReportData; model: PageModel })
           </article>
         );
       })}
-      <Pages page={current} pages={pages} of="problems" go={setPage} />
+      {buttons}
     </div>
   );
 };
