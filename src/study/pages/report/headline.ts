@@ -7,6 +7,7 @@ import { type Summary, summarise } from '../../scores/boards/summaries.js';
 import { sentenceOf, type Verdict } from '../../scores/comparing/conclusion.js';
 import type { PageTable, PageTask, ReportData } from '../components/data/data.js';
 import { showScore } from '../components/data/numbers.js';
+import { named } from '../components/data/results.js';
 import type { TaskData } from './result-data.js';
 
 interface Finding {
@@ -70,8 +71,6 @@ const findingOf = (board: Board, { page }: TaskData, subject: Subject): Finding 
   const [compared] = known === undefined ? judged(compare(board, merges, best.group, subject)) : [known];
   return compared && { task: page, own, compared };
 };
-
-const named = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 
 const languageOf = ({ compared }: Finding): string => named(compared.subject.language);
 

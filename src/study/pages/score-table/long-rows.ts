@@ -23,9 +23,15 @@ export const longColumns = {
   base: 'STRING',
 } as const;
 
+type ParquetTypes = { STRING: string; DOUBLE: number; INT32: number; BOOLEAN: boolean };
+
+type Columns = { readonly [Column in keyof typeof longColumns]: ParquetTypes[(typeof longColumns)[Column]] };
+
+type RequiredColumn = 'table' | 'row' | 'row_label' | 'column' | 'source' | 'best';
+
 /** A row in a long table: a filled cell with all its facts, or a derived figure. */
-export type LongRow = { readonly value: Cell['value'] } & {
-  readonly [column in keyof typeof longColumns]?: string | number | boolean | undefined;
+export type LongRow = Pick<Columns, RequiredColumn> & { readonly value: Cell['value'] } & {
+  readonly [Column in Exclude<keyof Columns, RequiredColumn | 'value'>]?: Columns[Column] | undefined;
 };
 
 /** Converts tables to long form: for each table, a row per filled cell, then derived figures. */
