@@ -7,7 +7,7 @@ import { Board, type Subject } from '../scores/boards/board.js';
 import { numberCell, textCell } from '../scores/boards/cells.js';
 import { type Judged, judgedIn } from '../scores/boards/judged.js';
 import { scoreOf } from '../scores/reading/model-score.js';
-import type { ScoreTable, TableColumn, TableRow } from '../scores/reading/score-table.js';
+import { type ScoreTable, type TableColumn, type TableRow, tableOf } from '../scores/reading/score-table.js';
 import type { ScoredExperiment, ScoredModel } from '../scores/reading/scored-experiment.js';
 import { Changes, correctionsOf, rules, Taking } from './changes.js';
 import { readDropped } from './corrections.js';
@@ -93,23 +93,15 @@ export const rescoreStudy = async (
   };
 };
 
-const tableOf = (
-  id: string,
-  title: string,
-  caption: string,
-  columns: readonly TableColumn[],
-  rows: readonly TableRow[],
-): ScoreTable => ({ id, title, caption, notes: [], derived: [], refusals: [], columns, rows });
-
 const text = (id: string, label = id): TableColumn => ({ id, label, kind: 'text' });
 const number = (id: string, label = id): TableColumn => ({ id, label, kind: 'number' });
 
 const scoresTable = (before: Board, after: Board): ScoreTable =>
-  tableOf(
-    'rescored',
-    'Scores before and after',
-    'Each model in each task, and the number of problems whose score changed.',
-    [
+  tableOf({
+    id: 'rescored',
+    title: 'Scores before and after',
+    caption: 'Each model in each task, and the number of problems whose score changed.',
+    columns: [
       text('task'),
       number('before'),
       number('after'),
@@ -117,7 +109,7 @@ const scoresTable = (before: Board, after: Board): ScoreTable =>
       number('problems'),
       number('changed'),
     ],
-    before.subjects.flatMap((subject) =>
+    rows: before.subjects.flatMap((subject) =>
       before.experiment.models.flatMap((model, at): TableRow[] => {
         const again = itemAt(after.experiment.models, at);
         const [old, now] = [model, again].map((one) => scoreOf(one, subject.task, subject.metric));
@@ -139,7 +131,7 @@ const scoresTable = (before: Board, after: Board): ScoreTable =>
         ];
       }),
     ),
-  );
+  });
 
 const changedIn = (before: EvaluationResult, after: EvaluationResult, { metric }: Subject): number => {
   const scores = new Map(
@@ -179,19 +171,19 @@ const verdictsTable = (before: Board, after: Board): ScoreTable[] => {
     ];
   });
   return [
-    tableOf(
-      'verdicts',
-      `Verdicts that changed: ${changed.length} of ${old.size}`,
-      'Comparisons as in the table “comparisons”, with the adjusted p.',
-      [
+    tableOf({
+      id: 'verdicts',
+      title: `Verdicts that changed: ${changed.length} of ${old.size}`,
+      caption: 'Comparisons as in the table “comparisons”, with the adjusted p.',
+      columns: [
         text('task'),
         number('before'),
         text('verdict-before', 'verdict'),
         number('after'),
         text('verdict-after', 'verdict'),
       ],
-      changed,
-    ),
+      rows: changed,
+    }),
   ];
 };
 
@@ -199,12 +191,12 @@ const mostShown = 12;
 
 const sensitivityTable = (board: Board): ScoreTable => {
   const all = sensitivityOf(board);
-  return tableOf(
-    'sensitivity',
-    'Verdicts that one problem decides',
-    'Without any one of these problems, the verdict would be another one; the others stay.',
-    [text('task'), text('verdict'), number('deciding', 'deciding problems'), text('rows')],
-    all.map(({ comparison, deciding }) => ({
+  return tableOf({
+    id: 'sensitivity',
+    title: 'Verdicts that one problem decides',
+    caption: 'Without any one of these problems, the verdict would be another one; the others stay.',
+    columns: [text('task'), text('verdict'), number('deciding', 'deciding problems'), text('rows')],
+    rows: all.map(({ comparison, deciding }) => ({
       id: nameOf(comparison),
       label: `${comparison.subject.language}: ${comparison.a.label} less ${comparison.b.label}`,
       cells: [
@@ -218,5 +210,5 @@ const sensitivityTable = (board: Board): ScoreTable => {
         ),
       ],
     })),
-  );
+  });
 };

@@ -2,7 +2,7 @@ import { groupBy, itemAt } from '../../core/base/errors/lookup.js';
 import { Board, type TableOptions } from './boards/board.js';
 import { idOf } from './boards/cells.js';
 import { scoresOf } from './reading/model-score.js';
-import type { Cell, ScoreTable, TableRow } from './reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from './reading/score-table.js';
 import type { ScoredExperiment } from './reading/scored-experiment.js';
 import { meanOf } from './statistics/mean.js';
 import { type Layouts, tablesOf } from './tables.js';
@@ -162,7 +162,7 @@ const meanTable = (
   if (filled.length === 0) return [];
   const names = bases.map(({ name }) => name);
   return [
-    {
+    tableOf({
       id: first.id,
       base: meanName,
       title: `${first.title}, mean over the bases`,
@@ -171,11 +171,9 @@ const meanTable = (
         'Means are over figures that all bases have, with the best configuration of each base. Bases are not a sample of other bases, so means have no interval.',
         ...(isSame ? [] : ['The bases have different languages; means over languages are left out.']),
       ],
-      derived: [],
       columns,
       rows: filled,
-      refusals: [],
-    },
+    }),
   ];
 };
 

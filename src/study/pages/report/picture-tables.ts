@@ -1,6 +1,12 @@
 import { itemAt } from '../../../core/base/errors/lookup.js';
 import { numberCell, textCell } from '../../scores/boards/cells.js';
-import type { Cell, ScoreTable, TableColumn, TableRow } from '../../scores/reading/score-table.js';
+import {
+  type Cell,
+  type ScoreTable,
+  type TableColumn,
+  type TableRow,
+  tableOf,
+} from '../../scores/reading/score-table.js';
 import type {
   PageAnalysis,
   PageCell,
@@ -12,13 +18,6 @@ import type {
   ReportData,
 } from '../components/data/data.js';
 import type { LayerFigures } from '../pictures/overlap.js';
-
-type Made = Pick<ScoreTable, 'id' | 'title' | 'columns' | 'rows'> & Partial<ScoreTable>;
-
-const tableOf = (table: Made): ScoreTable => ({
-  ...{ caption: '', notes: [], derived: [], refusals: [] },
-  ...table,
-});
 
 const columnsOf =
   (kind: TableColumn['kind']) =>

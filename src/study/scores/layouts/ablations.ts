@@ -8,7 +8,13 @@ import {
   type SwapSetting,
   swapSetting,
 } from '../reading/configurations.js';
-import type { Cell, ScoreTable, TableColumn, TableRow } from '../reading/score-table.js';
+import {
+  type Cell,
+  type ScoreTable,
+  type TableColumn,
+  type TableRow,
+  tableOf,
+} from '../reading/score-table.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes, extremeNote, hasIntervals } from './notes.js';
@@ -126,7 +132,7 @@ const scores = (
     };
   });
   const shown = rows.filter(({ cells }) => cells.some((cell) => cell !== null));
-  return {
+  return tableOf({
     id: idOf(layout, benchmark),
     title: `${benchmark}: ${title}`,
     caption,
@@ -135,7 +141,6 @@ const scores = (
       'Layer swaps of pairs with uniform weights, all else at its default.',
       ...(hasIntervals(shown) ? [extremeNote] : []),
     ],
-    derived: [],
     columns: places.flatMap((place) =>
       statistics.map(
         (statistic): TableColumn => ({
@@ -146,8 +151,7 @@ const scores = (
       ),
     ),
     rows: shown.length > 1 ? shown : [],
-    refusals: [],
-  };
+  });
 };
 
 const comparedRows = (

@@ -4,7 +4,7 @@ import { idOf, meanCell, modelCell } from '../boards/cells.js';
 import { type Curve, curvesOf, kindLabels } from '../boards/curves.js';
 import { mixedModel } from '../boards/mixed-results.js';
 import { summarise } from '../boards/summaries.js';
-import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
@@ -39,7 +39,7 @@ const scores = (board: Board, benchmark: string, subjects: readonly Subject[]): 
       ];
     }),
   );
-  return {
+  return tableOf({
     id: idOf('alpha', benchmark),
     title: `${benchmark}: scores along task vectors`,
     caption:
@@ -48,11 +48,9 @@ const scores = (board: Board, benchmark: string, subjects: readonly Subject[]): 
       ...benchmarkNotes(board, benchmark, { languages: [] }),
       'Merges by task_arithmetic with equal weights and without normalisation. A mean stands where all of its experts are scored.',
     ],
-    derived: [],
     columns: alphas.map((value) => ({ id: String(value), label: `α = ${value}`, kind: 'number' as const })),
     rows,
-    refusals: [],
-  };
+  });
 };
 
 const alphasOf = (curves: readonly Curve[]): number[] =>

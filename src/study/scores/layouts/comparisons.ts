@@ -2,14 +2,14 @@ import type { Board } from '../boards/board.js';
 import { numberCell, textCell } from '../boards/cells.js';
 import { areAlone, type Group } from '../boards/groups.js';
 import { type Judged, judgedIn } from '../boards/judged.js';
-import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 
 /**
  * Paired comparisons of every group of merges with every other group; without merges, of a few models. p is
  * adjusted within a language and task.
  */
 export const comparisons = (board: Board): ScoreTable[] => [
-  {
+  tableOf({
     id: 'comparisons',
     title: 'Paired comparisons by problem',
     caption:
@@ -20,7 +20,6 @@ export const comparisons = (board: Board): ScoreTable[] => [
       'The verdict is of the first: better or worse only if the adjusted p is below 5 %; not shown to differ if p is, and the adjusted p is not.',
       'A configuration that was chosen by the same problems looks better than it is; its interval and p choose it again, and are marked.',
     ],
-    derived: [],
     columns: [
       { id: 'task', label: 'task', kind: 'text' },
       { id: 'problems', label: 'problems', kind: 'number' },
@@ -38,8 +37,7 @@ export const comparisons = (board: Board): ScoreTable[] => [
         .filter((of) => of.language === language)
         .flatMap((subject) => judgedIn(board, subject).map(rowOf)),
     ),
-    refusals: [],
-  },
+  }),
 ];
 
 const isChosen = ({ competition }: Group): boolean => (competition?.candidates.length ?? 1) > 1;

@@ -7,7 +7,7 @@ import { compareRows, holm, meanOfComparisons, type PairedComparison } from '../
 import { meanOfPaired, type PairedScores, pairRows } from '../intervals/paired-scores.js';
 import { rowOf } from '../intervals/rows.js';
 import { level } from '../intervals/shares.js';
-import { type Cell, fixed, pText, type ScoreTable, type TableRow } from '../reading/score-table.js';
+import { type Cell, fixed, pText, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 
 export interface Contrast {
@@ -58,7 +58,7 @@ export const differences = (
   });
   const families = [...own, ...meanFamily(contrasts, own)];
   const isTested = board.margin !== undefined && subjects.every(({ scale }) => scale.unit === 'percent');
-  return {
+  return tableOf({
     id: adjustsEquivalence ? of : `${of}/differences`,
     title,
     caption,
@@ -68,7 +68,6 @@ export const differences = (
       ...(own.filter(({ compared }) => compared.length > 0).length > 1 ? [meanNote] : []),
       ...marginNotes(board, isTested, adjustsEquivalence),
     ],
-    derived: [],
     columns: [
       { id: 'difference', label: 'difference', kind: 'number' },
       { id: 'p', label: 'p', kind: 'number' },
@@ -101,8 +100,7 @@ export const differences = (
         }),
       );
     }),
-    refusals: [],
-  };
+  });
 };
 
 const meanNote =

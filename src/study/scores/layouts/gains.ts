@@ -14,7 +14,7 @@ import { summarise } from '../boards/summaries.js';
 import { compareRows, type PairedComparison } from '../comparing/paired.js';
 import { onlyThese, rowOf } from '../intervals/rows.js';
 import type { ModelScore } from '../reading/model-score.js';
-import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import { benchmarkNotes, halfNote } from './notes.js';
 
@@ -47,7 +47,7 @@ export const gains = (board: Board): ScoreTable[] =>
           };
         }),
     );
-    return {
+    return tableOf({
       id: idOf('gains', benchmark),
       title: `${benchmark}: gain by language and method`,
       caption:
@@ -57,14 +57,12 @@ export const gains = (board: Board): ScoreTable[] =>
         'The best single expert is chosen in the same problems, which favours it; intervals choose it again in each resample, and are about these experts only.',
         ...(rows.some(({ cells }) => cells.some((cell) => cell?.otherHalf !== undefined)) ? [halfNote] : []),
       ],
-      derived: [],
       columns: [
         ...subjects.map(({ language }) => ({ id: language, label: language, kind: 'number' as const })),
         { id: 'mean', label: 'mean', kind: 'number' as const },
       ],
       rows: merged.length === 0 ? [] : rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
-      refusals: [],
-    };
+    });
   });
 
 const singleExperts: readonly string[] = ['task', 'language'];
@@ -153,19 +151,17 @@ export const wins = (board: Board): ScoreTable[] =>
         cells: subjects.flatMap((subject) => winsOf(board, subject, id)),
       }),
     );
-    return {
+    return tableOf({
       id: idOf('wins', benchmark),
       title: `${benchmark}: pairs above both experts`,
       caption: 'Number of pairs whose merge scores above both of its experts, of all pairs.',
       notes: benchmarkNotes(board, benchmark, { groups: ids }),
-      derived: [],
       columns: subjects.flatMap(({ language }) => [
         { id: `${language}/wins`, label: `${language}, wins`, kind: 'number' as const },
         { id: `${language}/pairs`, label: 'of', kind: 'number' as const },
       ]),
       rows: rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
-      refusals: [],
-    };
+    });
   });
 
 const winsOf = (board: Board, subject: Subject, id: string): [Cell | null, Cell | null] => {

@@ -5,7 +5,7 @@ import { pairRows } from '../intervals/paired-scores.js';
 import { inOwnOrder } from '../intervals/problem-order.js';
 import { rowOf } from '../intervals/rows.js';
 import { type Configuration, defaultOf, distinctConfigurations } from '../reading/configurations.js';
-import type { ScoreTable, TableRow } from '../reading/score-table.js';
+import { type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 import { countedSums } from '../statistics/mean.js';
 import { type Resampling, resamplesOf } from '../statistics/resample.js';
 import { ofSamePairs } from './ablations.js';
@@ -67,7 +67,7 @@ const countNotes = ({ rows, columns }: ScoreTable): string[] => {
 export const surpass = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
-    return {
+    return tableOf({
       id: idOf('surpass', benchmark),
       title: `${benchmark}: configurations above experts and default`,
       caption:
@@ -76,7 +76,6 @@ export const surpass = (board: Board): ScoreTable[] =>
         'By chance: each configuration’s differences are shifted to a mean of 0, and the problems drawn again. The mean number above, and the number that 95 % of the draws do not exceed. p: the share of draws with at least as many above.',
         'The experts stand for themselves alone; p is not adjusted.',
       ],
-      derived: [],
       columns: [
         { id: 'configurations', label: 'configurations', kind: 'number' },
         { id: 'above', label: 'above', kind: 'number' },
@@ -85,8 +84,7 @@ export const surpass = (board: Board): ScoreTable[] =>
         { id: 'p', label: 'p', kind: 'number' },
       ],
       rows: subjects.flatMap((subject) => surpassedIn(board, subject, isMoreBetter(board, benchmark))),
-      refusals: [],
-    };
+    });
   });
 
 const surpassedIn = (board: Board, subject: Subject, isHigherBetter: boolean): TableRow[] => {

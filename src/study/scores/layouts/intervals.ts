@@ -2,14 +2,14 @@ import type { Board, Subject } from '../boards/board.js';
 import { estimateOf, extremeCell, meanCell, numberCell, textCell } from '../boards/cells.js';
 import { distinctGroups, type Group, groupsOf, rowIn } from '../boards/groups.js';
 import { summarise } from '../boards/summaries.js';
-import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 
 /**
  * Tabulates intervals for every group's mean, lowest and highest score, with a standard error that treats
  * models as independent.
  */
 export const intervals = (board: Board): ScoreTable[] => [
-  {
+  tableOf({
     id: 'intervals',
     title: 'Intervals',
     caption:
@@ -18,7 +18,6 @@ export const intervals = (board: Board): ScoreTable[] => [
       'Standard error: of experts and problems that are crossed; plain: s/√n of the models, as if they were independent.',
       'Least, highest and best were chosen by the same problems; their intervals choose again in each resample.',
     ],
-    derived: [],
     columns: [
       { id: 'task', label: 'task', kind: 'text' },
       { id: 'score', label: 'score', kind: 'number' },
@@ -35,8 +34,7 @@ export const intervals = (board: Board): ScoreTable[] => [
           distinctGroups(groupsOf(board, subject)).flatMap((group) => rowsOf(board, group, subject)),
         ),
     ),
-    refusals: [],
-  },
+  }),
 ];
 
 const rowsOf = (board: Board, group: Group, subject: Subject): TableRow[] => {

@@ -2,7 +2,7 @@ import type { Board } from '../boards/board.js';
 import { modelCell } from '../boards/cells.js';
 import { scaleOf } from '../reading/metrics.js';
 import { scoreOf } from '../reading/model-score.js';
-import type { ScoreTable } from '../reading/score-table.js';
+import { type ScoreTable, tableOf } from '../reading/score-table.js';
 
 export const models = (board: Board): ScoreTable[] => {
   const { experiment } = board;
@@ -16,12 +16,11 @@ export const models = (board: Board): ScoreTable[] => {
     return metric === undefined ? [] : [{ task, metric }];
   });
   return [
-    {
+    tableOf({
       id: 'models',
       title: 'All models',
       caption: 'Score of every model in every task, with the standard error over problems.',
       notes: tasks.map(({ task, metric }) => `${task}: ${metric}.`),
-      derived: [],
       columns: tasks.map(({ task }) => ({ id: task, label: task, kind: 'number' as const })),
       rows: experiment.models.map((model) => ({
         id: model.name,
@@ -31,7 +30,6 @@ export const models = (board: Board): ScoreTable[] => {
           return score === undefined ? null : modelCell(score, scaleOf(metric));
         }),
       })),
-      refusals: [],
-    },
+    }),
   ];
 };

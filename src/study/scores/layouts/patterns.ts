@@ -2,7 +2,7 @@ import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
 import type { Board, Subject } from '../boards/board.js';
 import { idOf, numberCell, textCell } from '../boards/cells.js';
 import { compete, configurationsOf, isPair, swapSetting } from '../reading/configurations.js';
-import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import { meanOf } from '../statistics/mean.js';
 import { benchmarkNotes } from './notes.js';
@@ -31,7 +31,7 @@ export const patterns = (board: Board): ScoreTable[] =>
         ),
       ];
     });
-    return {
+    return tableOf({
       id: idOf('patterns', benchmark),
       title: `${benchmark}: the best numbers of swapped layers`,
       caption: 'Best (bottom, top) layers per language and per task expert (§4.2 of the paper).',
@@ -40,7 +40,6 @@ export const patterns = (board: Board): ScoreTable[] =>
         'Best (bottom, top): the best mean over all layer swaps with these numbers; best configuration: the best mean of one. Ties go to the fewest layers.',
         'The same problems choose and score them.',
       ],
-      derived: [],
       columns: [
         { id: 'layers', label: 'best (bottom, top)', kind: 'text' },
         { id: 'layers-score', label: 'mean', kind: 'number' },
@@ -49,8 +48,7 @@ export const patterns = (board: Board): ScoreTable[] =>
         { id: 'configuration-score', label: 'mean', kind: 'number' },
       ],
       rows,
-      refusals: [],
-    };
+    });
   });
 
 const rowOf = (

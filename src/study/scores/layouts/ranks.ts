@@ -4,7 +4,7 @@ import { distinctGroups, type Group, groupsOf, labelIn, sortGroups } from '../bo
 import { pairRows } from '../intervals/paired-scores.js';
 import { inOwnOrder } from '../intervals/problem-order.js';
 import { rowOf } from '../intervals/rows.js';
-import type { ScoreTable, TableRow } from '../reading/score-table.js';
+import { type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 import { meanOf } from '../statistics/mean.js';
 import { type Resampling, resamplesOf } from '../statistics/resample.js';
 
@@ -23,7 +23,7 @@ export const ranks = (board: Board): ScoreTable[] =>
       places.length < 2 || shared.length < 2
         ? undefined
         : board.attempt(() => rowsOf(board, places, shared, isMoreBetter(board, benchmark)));
-    return {
+    return tableOf({
       id: idOf('ranks', benchmark),
       title: `${benchmark}: ranks over languages`,
       caption:
@@ -31,7 +31,6 @@ export const ranks = (board: Board): ScoreTable[] =>
       notes: [
         'Equal means share a rank. Intervals: the ranks of 95 % of the draws of problems; the models stand for themselves alone. A best configuration was chosen on these problems, so that its rank flatters it.',
       ],
-      derived: [],
       columns: [
         { id: 'rank', label: 'mean rank', kind: 'number' },
         { id: 'worst', label: 'worst rank', kind: 'number' },
@@ -42,8 +41,7 @@ export const ranks = (board: Board): ScoreTable[] =>
         })),
       ],
       rows: found ?? [],
-      refusals: [],
-    };
+    });
   });
 
 interface Place {

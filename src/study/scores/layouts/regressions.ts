@@ -4,7 +4,7 @@ import { distinctGroups, type Group, groupsOf, isMerged } from '../boards/groups
 import { type Compared, compare, type Judged, judged, judgedIn } from '../boards/judged.js';
 import { summarise } from '../boards/summaries.js';
 import { isUnsaid } from '../comparing/conclusion.js';
-import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 
 const references = ['base', 'language', 'task'] as const;
 
@@ -24,7 +24,7 @@ export const regressions = (board: Board): ScoreTable[] => {
     return merged.flatMap((_, at) => bySubject.flatMap((rows) => rows[at] ?? []));
   });
   return [
-    {
+    tableOf({
       id: 'regressions',
       title: 'Other tasks and languages',
       caption:
@@ -32,7 +32,6 @@ export const regressions = (board: Board): ScoreTable[] => {
       notes: [
         'Worse than: the 95 % interval of the difference is wholly on the worse side, and the adjusted p (Holm, over the language’s merges in this task) is below 5 %. May be chance: the adjusted p is not.',
       ],
-      derived: [],
       columns: [
         { id: 'task', label: 'task', kind: 'text' },
         { id: 'score', label: 'merges', kind: 'number' },
@@ -42,8 +41,7 @@ export const regressions = (board: Board): ScoreTable[] => {
         { id: 'worse', label: 'worse than', kind: 'text' },
       ],
       rows,
-      refusals: [],
-    },
+    }),
   ];
 };
 

@@ -3,7 +3,7 @@ import type { Board, Subject } from '../boards/board.js';
 import { idOf, meanCell, meanOfCells } from '../boards/cells.js';
 import { summarise } from '../boards/summaries.js';
 import { distinctMerges } from '../reading/configurations.js';
-import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
@@ -35,17 +35,15 @@ export const reverted = (board: Board): ScoreTable[] => {
     });
     const hasAny = rows.slice(2).some(({ cells }) => cells.some((cell) => cell !== null));
     const columns = [...subjects.map(({ language }) => language), ...(subjects.length > 1 ? ['mean'] : [])];
-    const scores: ScoreTable = {
+    const scores: ScoreTable = tableOf({
       id: idOf('reverted', benchmark),
       title: `${benchmark}: reverted task experts`,
       caption:
         'Mean over task experts with a part of their changes put back to the base (§3.3 of the paper).',
       notes: benchmarkNotes(board, benchmark, { languages: [] }),
-      derived: [],
       columns: columns.map((column) => ({ id: column, label: column, kind: 'number' as const })),
       rows: hasAny ? rows.filter(({ cells }) => cells.some((cell) => cell !== null)) : [],
-      refusals: [],
-    };
+    });
     const compared = differences(board, {
       of: scores.id,
       title: `${scores.title}, differences`,

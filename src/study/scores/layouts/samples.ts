@@ -6,14 +6,14 @@ import { spreadOf } from '../intervals/crossed.js';
 import { alignResults, columnOf } from '../reading/align.js';
 import { aggregateOf } from '../reading/metrics.js';
 import { type ModelScore, scoreOf } from '../reading/model-score.js';
-import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 import { meanOf } from '../statistics/mean.js';
 
 const number = (id: string, label = id) => ({ id, label, kind: 'number' as const });
 
 /** Tabulates scores of models with several answers per problem, as papers report sampled answers. */
 export const samples = (board: Board): ScoreTable[] => [
-  {
+  tableOf({
     id: 'samples',
     title: 'Sampled answers',
     caption: 'Scores over several answers to each problem.',
@@ -22,7 +22,6 @@ export const samples = (board: Board): ScoreTable[] => [
       'SD, lowest and highest: over the scores of the k runs. A run has one answer to every problem.',
       'Drawing: the share of the variance of avg@k that more answers to the same problems would remove.',
     ],
-    derived: [],
     columns: [
       { id: 'task', label: 'task', kind: 'text' },
       number('k'),
@@ -43,8 +42,7 @@ export const samples = (board: Board): ScoreTable[] => [
         return score === undefined || runs === undefined || !isOfRuns ? [] : [rowOf(score, runs, subject)];
       }),
     ),
-    refusals: [],
-  },
+  }),
 ];
 
 const tasksOf = ({ subjects }: Board): Subject[] => [
@@ -113,7 +111,7 @@ export const plan = (board: Board): ScoreTable[] => {
   const points = board.plan;
   if (points === undefined) return [];
   return [
-    {
+    tableOf({
       id: 'plan',
       title: `Problems for ±${points}`,
       caption: `Problems that 95 % intervals of ± ${points} take, by answers to each problem.`,
@@ -121,7 +119,6 @@ export const plan = (board: Board): ScoreTable[] => {
         'Score: of one model, the mean over the present models. Difference: of two models on the same problems, the mean over the present pairs.',
         'Without several answers to each problem now, only their present number is planned.',
       ],
-      derived: [],
       columns: [
         { id: 'task', label: 'task', kind: 'text' },
         number('k'),
@@ -129,8 +126,7 @@ export const plan = (board: Board): ScoreTable[] => {
         number('difference', 'problems for a difference'),
       ],
       rows: tasksOf(board).flatMap((subject) => planRows(board, subject, points)),
-      refusals: [],
-    },
+    }),
   ];
 };
 

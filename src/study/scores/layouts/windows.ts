@@ -1,7 +1,7 @@
 import { groupBy } from '../../../core/base/errors/lookup.js';
 import type { Board, Subject } from '../boards/board.js';
 import { idOf, modelCell } from '../boards/cells.js';
-import type { ScoreTable, TableRow } from '../reading/score-table.js';
+import { type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
@@ -64,16 +64,14 @@ const tablesIn = (board: Board, subject: Subject, found: readonly Window[]): Sco
   ]);
   const id = `${idOf('windows', subject.benchmark)}/${subject.language}`;
   const title = `${subject.benchmark}, ${subject.language}: windows of checkpoints`;
-  const scores: ScoreTable = {
+  const scores: ScoreTable = tableOf({
     id,
     title,
     caption: 'Scores of averages of checkpoints by the step of the last one, and of that checkpoint alone.',
     notes: benchmarkNotes(board, subject.benchmark, { languages: [] }),
-    derived: [],
     columns: steps.map((step) => ({ id: String(step), label: String(step), kind: 'number' as const })),
     rows: rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
-    refusals: [],
-  };
+  });
   const compared = differences(board, {
     of: id,
     title: `${title}, differences`,

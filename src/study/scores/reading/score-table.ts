@@ -69,6 +69,13 @@ export interface ScoreTable {
   readonly refusals: readonly string[];
 }
 
+type TableParts = Pick<ScoreTable, 'id' | 'title' | 'columns' | 'rows'> & Partial<ScoreTable>;
+
+export const tableOf = ({ id, title, columns, rows, ...parts }: TableParts): ScoreTable => ({
+  ...{ id, title, caption: '', notes: [], derived: [], columns, rows, refusals: [] },
+  ...parts,
+});
+
 export const hasCells = ({ rows }: ScoreTable): boolean =>
   rows.some(({ cells }) => cells.some((cell) => cell !== null));
 
