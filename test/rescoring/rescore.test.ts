@@ -190,6 +190,32 @@ describe('stored answers', () => {
     }
   });
 
+  it('keep all problems where these do not give the score, as by F1', async () => {
+    const directory = study();
+    // lm_eval keeps a pair of answer and prediction by problem.
+    await writeStudy(directory, { languages: ['swahili'], gridOf: [], problems: 40 }, (result) => ({
+      ...result,
+      metrics: { 'f1,none': 2 / 3 },
+      higherIsBetter: { f1: true },
+      problems: result.problems.map((problem) => ({
+        ...problem,
+        scores: { 'f1,none': problem.id < 20 ? [1, 1] : [1, 0] },
+        answers: {},
+      })),
+    }));
+    const list = join(directory, '..', 'bad.txt');
+    writeFileSync(list, '3\n');
+    const { rows, warnings } = await tableOf(directory, { drop: list });
+    for (const [, cells] of rows) expect(cells.slice(1)).toEqual([100 * (2 / 3), 100 * (2 / 3), 0, 40, 0]);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^no problem of mgsm_direct_sw is left out: .* has no scores by problem that give its f1,none of mgsm_direct_sw$/,
+      ),
+    ]);
+    const all = await tableOf(directory, { sensitivity: true }, 'sensitivity');
+    for (const [, cells] of all.rows) expect(cells[1]).toBe('not tested');
+  });
+
   it('are refused where they do not give their scores, lack a filter, or take too long', async () => {
     const directory = study();
     await writeStudy(directory, { languages: ['swahili'], gridOf: [], problems: 4 }, (result) => ({

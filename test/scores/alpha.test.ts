@@ -176,7 +176,9 @@ describe('the linearity of task vectors', () => {
             ...{ model: model.name, task: byteTask, metric: 'byte_perplexity,none', higherIsBetter: false },
             ...{
               value: 4 - 0.01 * at,
-              scores: outcomes(20, 40, at).map((score) => [-1 - score, 1] as const),
+              scores: outcomes(20, 40, at).map(
+                (score) => [-Math.log(4 - 0.01 * at) + score - 0.5, 1] as const,
+              ),
             },
           }),
         ],

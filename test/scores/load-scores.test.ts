@@ -62,6 +62,13 @@ it("a result of an earlier version, which states no longest answer, has the task
   expect(result.maxTokens).toBeNull();
 });
 
+/** Mean of plain scores; undefined for pairs. */
+const figureOf = (problems: readonly ProblemResult[], metric: string): number | undefined => {
+  const scores = problems.map(({ scores: of }) => of[metric]);
+  const plain = scores.filter((score) => typeof score === 'number');
+  return plain.length < scores.length ? undefined : plain.reduce((a, b) => a + b, 0) / plain.length;
+};
+
 /** Answers of three models, each in `k` files; one file is in another order of problems. */
 const sampledStudy = async (k: number, scoreOf: (draw: number) => ProblemResult['scores']) => {
   const [folder, random, task] = [temporaryDirectory(), seeded(k), 'mgsm_direct_sw'];
@@ -76,7 +83,9 @@ const sampledStudy = async (k: number, scoreOf: (draw: number) => ProblemResult[
         const answers = { 'flexible-extract': draw > 0.9 ? '[invalid]' : `$${Math.floor(4 * draw)}.` };
         return { ...problem, scores: scoreOf(draw), answers, response: `it is "${draw}"` };
       });
-      const metrics = Object.fromEntries(Object.keys(scoreOf(0)).map((metric) => [metric, random()]));
+      const metrics = Object.fromEntries(
+        Object.keys(scoreOf(0)).map((metric) => [metric, figureOf(problems, metric) ?? random()]),
+      );
       const own = at === 2 ? problems.toReversed() : problems;
       const changes = { ...{ sampling: 'temperature=1', seed: `${at}`, weights: name }, metrics };
       written.push(await files.write({ ...plain, ...changes, problems: own }, {}));

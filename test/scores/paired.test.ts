@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LayerloomError } from '../../src/core/base/errors/errors.js';
-import type { EvaluationResult } from '../../src/study/evaluation/result.js';
+import type { EvaluationResult, ProblemScore } from '../../src/study/evaluation/result.js';
 import { chooseOnHalf } from '../../src/study/scores/comparing/choose-on-half.js';
 import { comparePaired, comparePooled, holm, mcnemarExact } from '../../src/study/scores/comparing/paired.js';
 import { constructedResult, exactMatch, outcomes, seeded } from '../fixtures/scored.js';
@@ -118,8 +118,26 @@ describe('a paired comparison', () => {
     expect(compared.difference).toBeCloseTo(18 / 250, 12);
     expect(compared.reason).toBe('b has no results by problem of mgsm_direct_sw');
     expect(comparePaired(a, b, 'bleu,none').reason).toBe(
-      'a has no scores by problem of bleu,none in mgsm_direct_sw',
+      'a has no scores by problem that give its bleu,none of mgsm_direct_sw',
     );
+  });
+
+  it.each<[metric: string, stated: number, scores: readonly ProblemScore[]]>([
+    // scikit-learn's f1_score and matthews_corrcoef of these pairs of answer and prediction.
+    ['f1,none', 2 / 3, [...Array(20).fill([1, 1]), ...Array(20).fill([1, 0]), ...Array(40).fill([0, 0])]],
+    [
+      'mcc,none',
+      0.5773502691896258,
+      [...Array(20).fill([1, 1]), ...Array(20).fill([1, 0]), ...Array(40).fill([0, 0])],
+    ],
+    // Two tasks of the same weight, of 20 and 40 problems: (1 + 0) / 2, where the mean is 1 / 3.
+    ['acc,none', 0.5, [...Array(20).fill(1), ...Array(40).fill(0)]],
+  ])('is not made of scores by problem that do not give the score: %s', (metric, value, scores) => {
+    const of = (model: string) => constructedResult({ model, metric, value, scores });
+    const [a, b] = [of('a'), of('b')];
+    const compared = comparePaired(a, b, metric);
+    expect(compared).toMatchObject({ difference: 0, interval: undefined, p: undefined });
+    expect(compared.reason).toBe(`a has no scores by problem that give its ${metric} of mgsm_direct_sw`);
   });
 
   it('is refused for other problems, prompts, answers, versions, shots and tasks', () => {
@@ -129,12 +147,15 @@ describe('a paired comparison', () => {
       problems: b.problems.map((problem) => (problem.id === 3 ? { ...problem, ...change } : problem)),
     });
     const [first, ...others] = b.problems;
-    expect(refusal(a, { ...b, problems: others })).toBe(
+    const unstated = { metrics: {} };
+    expect(refusal(a, { ...b, ...unstated, problems: others })).toBe(
       'mgsm_direct_sw: a and b cannot be compared by problem: b lacks problem 0; evaluate both with the same task, shots and problems',
     );
-    expect(refusal({ ...a, problems: a.problems.slice(1) }, b)).toContain('a lacks problem 0');
+    expect(refusal({ ...a, ...unstated, problems: a.problems.slice(1) }, b)).toContain('a lacks problem 0');
     if (first === undefined) throw new Error('no problems');
-    expect(refusal(a, { ...b, problems: [...b.problems, first] })).toContain('b has problem 0 twice');
+    expect(refusal(a, { ...b, ...unstated, problems: [...b.problems, first] })).toContain(
+      'b has problem 0 twice',
+    );
     expect(refusal(a, changed({ prompt: 'another' }))).toContain('the prompts of problem 3 differ');
     expect(refusal(a, changed({ target: '7' }))).toContain('the expected answers of problem 3 differ');
     expect(refusal(a, { ...b, taskVersion: '2.0' })).toContain('the versions of the task are 1.0 and 2.0');

@@ -7,6 +7,7 @@ import { shipped } from '../../core/base/files/shipped.js';
 import { LibraryThread, TookTooLong } from '../../core/texts/in-thread.js';
 import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
 import { ofSamples } from '../evaluation/sampled-result.js';
+import { findColumn, whyUnpaired } from '../scores/reading/align.js';
 import { aggregateOf, nameOfMetric, standardErrorOf } from '../scores/reading/metrics.js';
 import type { ScoredExperiment } from '../scores/reading/scored-experiment.js';
 import { sumOf } from '../scores/statistics/mean.js';
@@ -37,7 +38,7 @@ export const correctionsOf = (targets: readonly string[]): Promise<Corrections> 
     }),
   );
 
-/** Extracts answers in a thread with a time limit, because a user's regular expression may take forever. */
+/** Extracts answers within a time limit: a user's regular expression may take forever. */
 export class Taking {
   readonly #expression: string | undefined;
   readonly #match: 'first' | 'last';
@@ -94,6 +95,8 @@ export class Changes {
   readonly #met = new Set<Correction | Dropped>();
   readonly #foldings = new Map<string, ReturnType<typeof foldingOf>>();
   readonly #corrected = new Map<string, Set<string>>();
+  /** Why a task keeps problems that were to be left out. */
+  readonly #kept = new Map<string, string>();
 
   constructor(experiment: ScoredExperiment, corrections: Corrections, dropped: readonly Dropped[]) {
     this.#experiment = experiment;
@@ -116,6 +119,8 @@ export class Changes {
     if (kept.length === 0) throw refused(task, 'every problem is left out');
     const isExact = nameOfMetric(metric) === 'exact_match';
     const problems = isExact ? await this.#scored(result, kept, metric, extraction) : kept;
+    const why = whyUnpaired([result], metric);
+    if (why !== undefined && kept.length < result.problems.length) this.#kept.set(task, why);
     return withProblems(result, problems, metric);
   }
 
@@ -229,6 +234,7 @@ export class Changes {
     const unmet = (rows: readonly (Correction | Dropped)[]) =>
       rows.filter((row) => !this.#met.has(row)).length;
     return [
+      ...[...this.#kept].map(([task, why]) => `no problem of ${task} is left out: ${why}`),
       ...this.#corrections.flatMap(({ file, rows }) => {
         const left = unmet(rows);
         return left === 0
@@ -268,20 +274,17 @@ class CorrectionIndex {
   }
 }
 
-const withProblems = (
+/** Returns the result with other problems and their score; as it is if its own do not give its score. */
+export const withProblems = (
   result: EvaluationResult,
   problems: readonly ProblemResult[],
   metric: string,
 ): EvaluationResult => {
-  const scores = problems.map(({ scores: own }) => own[metric]).filter((score) => score !== undefined);
-  const value = (score: (typeof scores)[number], part: 0 | 1) =>
-    typeof score === 'number' ? (part === 0 ? score : 1) : score[part];
-  const arePlain = scores.every((score) => typeof score === 'number');
-  const { of } = aggregateOf(metric, arePlain);
+  if (whyUnpaired([result], metric) !== undefined) return result;
+  const others = { ...result, problems, n: problems.length };
+  const column = findColumn(others, metric);
+  if (column === undefined) return result;
   const { [standardErrorOf(metric)]: _stated, ...metrics } = result.metrics;
-  const mean = of(
-    sumOf(scores.map((score) => value(score, 0))),
-    sumOf(scores.map((score) => value(score, 1))),
-  );
-  return { ...result, problems, n: problems.length, metrics: { ...metrics, [metric]: mean } };
+  const score = aggregateOf(metric, column.arePlain).of(sumOf(column.sums), sumOf(column.weights));
+  return { ...others, metrics: { ...metrics, [metric]: score } };
 };

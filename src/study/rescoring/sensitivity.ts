@@ -4,6 +4,7 @@ import { areAlone, rowIn } from '../scores/boards/groups.js';
 import { type Judged, judged, judgedIn } from '../scores/boards/judged.js';
 import { compareRows } from '../scores/comparing/paired.js';
 import type { Row } from '../scores/intervals/rows.js';
+import { withProblems } from './changes.js';
 
 /** A verdict, and the problems that decide it: without one of them it changes. */
 export interface Sensitivity {
@@ -34,13 +35,13 @@ const ofComparisons = (board: Board, all: readonly Judged[]): Sensitivity[] => {
   const deciding = all.map((): number[] => []);
   for (const [document, id] of documents) {
     const less = new Map<EvaluationResult, EvaluationResult>();
-    const without = (row: Row): Row => ({
+    const without = (row: Row, metric: string): Row => ({
       ...row,
       results: row.results.map((result) => {
         const known = less.get(result);
         if (known !== undefined) return known;
         const problems = result.problems.filter((problem) => problem.document !== document);
-        const made = { ...result, problems, n: problems.length };
+        const made = withProblems(result, problems, metric);
         less.set(result, made);
         return made;
       }),
@@ -48,8 +49,9 @@ const ofComparisons = (board: Board, all: readonly Judged[]): Sensitivity[] => {
     const again = judged(
       all.map((one, at) => {
         const [a, b] = rows[at] as readonly [Row, Row];
+        const { metric } = one.subject;
         const result = isFixed[at]
-          ? board.attempt(() => compareRows(without(a), without(b), one.subject.metric, board.resampling))
+          ? board.attempt(() => compareRows(without(a, metric), without(b, metric), metric, board.resampling))
           : one.result;
         return { ...one, result: result ?? one.result };
       }),

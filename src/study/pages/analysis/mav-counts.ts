@@ -43,7 +43,6 @@ const stopsBelow = (stops: Float64Array, mav: number): number => {
 
 export const countsAt = (vectors: readonly Float32Array[], stops: readonly number[]): number[] => {
   const ascending = Float64Array.from(stops);
-  // Counts by stops, which needs no sorting.
   const rows = new Float64Array(stops.length + 1);
   for (const vector of vectors)
     for (const mav of vector) {

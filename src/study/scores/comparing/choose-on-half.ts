@@ -31,8 +31,7 @@ export interface HalfChoiceOptions {
 
 /**
  * Chooses the best of many configurations on one half of the problems and scores it on the other half, then
- * swaps the halves. Averages over seeded random splits. This removes the winner's curse: a best that is
- * chosen and scored on the same problems looks too good.
+ * swaps the halves. Averages over seeded random splits. This removes the winner's curse.
  *
  * @param configurations each configuration's results on one task, one per pair of experts
  * @returns undefined without results by problem

@@ -87,7 +87,6 @@ export const meanOfPaired = (parts: readonly PairedScores[]): PairedScores | und
   };
 };
 
-/** Mixes bits as MurmurHash3's finaliser does. */
 const commonKey = ({ kind, labels }: Factor): string =>
   JSON.stringify([kind, kind === 'pairs of experts' ? labels.map(taskExpertOf) : labels]);
 

@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../../core/base/errors/errors.js';
-import { itemAt, propertyAt, valueAt } from '../../../core/base/errors/lookup.js';
+import { itemAt, ownValue, propertyAt, valueAt } from '../../../core/base/errors/lookup.js';
 import type { EvaluationResult, ProblemResult, ScoreColumn } from '../../evaluation/result.js';
 import { sumOf } from '../statistics/mean.js';
 import { type Aggregate, aggregateOf, type Range, rangeOf } from './metrics.js';
@@ -26,22 +26,42 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
     const { model, task, problems } = result;
     if (problems.length === 0) return [`${model} has no results by problem of ${task}`];
     if (columnOf(result, metric) !== undefined) return [];
-    return [`${model} has no scores by problem of ${metric} in ${task}`];
+    return [`${model} has no scores by problem that give its ${metric} of ${task}`];
   });
   return reasons.sort()[0];
 };
 
 const columnsBefore = new WeakMap<EvaluationResult, Map<string, ScoreColumn | undefined>>();
 
-/** Returns the scores in the result's order of problems; undefined if one is missing. Cached. */
+/** Returns scores in order of problems; undefined if one is missing or they do not give the stated score. */
 export const columnOf = (result: EvaluationResult, metric: string): ScoreColumn | undefined => {
   const own = columnsBefore.get(result) ?? new Map<string, ScoreColumn | undefined>();
   columnsBefore.set(result, own);
-  if (!own.has(metric)) own.set(metric, findColumn(result, metric));
+  if (!own.has(metric)) {
+    const column = findColumn(result, metric);
+    own.set(metric, column && givesScore(column, result, metric) ? column : undefined);
+  }
   return own.get(metric);
 };
 
-const findColumn = ({ columns, problems }: EvaluationResult, metric: string): ScoreColumn | undefined => {
+const rounding = 1e-6;
+
+const givesScore = (
+  { sums, weights, arePlain }: ScoreColumn,
+  { metrics }: EvaluationResult,
+  metric: string,
+): boolean => {
+  const stated = ownValue(metrics, metric) ?? undefined;
+  if (stated === undefined) return true;
+  const computed = aggregateOf(metric, arePlain).of(sumOf(sums), sumOf(weights));
+  return Math.abs(computed - stated) <= rounding * Math.max(1, Math.abs(stated));
+};
+
+/** Like `columnOf`, whatever score these give. */
+export const findColumn = (
+  { columns, problems }: EvaluationResult,
+  metric: string,
+): ScoreColumn | undefined => {
   if (columns !== undefined) {
     const column = columns.get(metric);
     return column?.sums.includes(Number.NaN) ? undefined : column;

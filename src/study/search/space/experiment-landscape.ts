@@ -126,7 +126,6 @@ export class ExperimentLandscape implements Landscape {
         reason,
         remedy: `a search compares problem by problem: choose another metric with ${optionName('metric')}`,
       });
-    // Results of all models are ordered by row.
     const scores = results.map(({ problems }) =>
       [...problems].sort((a, b) => a.id - b.id).map((problem) => propertyAt(problem.scores, metric)),
     );
