@@ -7,6 +7,8 @@ import {
   Setting,
   share,
 } from '../../src/core/methods/framework/declaration/settings.js';
+import { planMerge, type RecipeInput } from '../../src/index.js';
+import { writeFamily } from '../fixtures/family.js';
 
 const setting = (input: unknown, spec: ParameterSpec = anyNumber()): Setting =>
   new Setting(spec, input, ['models', 0, 'weight']);
@@ -112,5 +114,27 @@ describe('the value of a parameter', () => {
         }),
       }),
     );
+  });
+});
+
+describe('normalize', () => {
+  it.each([
+    ['task_arithmetic', false],
+    ['ties', true],
+    ['breadcrumbs', false],
+    ['breadcrumbs_ties', false],
+    ['dare_linear', false],
+    ['dare_ties', false],
+    ['della', true],
+    ['della_linear', false],
+  ])('of %s is %s unless it is given, as in mergekit', async (method, preset) => {
+    const { base, a, b } = writeFamily({ layers: 1 });
+    const planned = async (given: object) => {
+      const recipe = { method, base, models: [a, b], weight: 1, ...given } as RecipeInput;
+      return (await planMerge(recipe)).shards;
+    };
+    const shards = await planned({});
+    expect(shards).toEqual(await planned({ normalize: preset }));
+    expect(shards).not.toEqual(await planned({ normalize: !preset }));
   });
 });

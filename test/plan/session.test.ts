@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { openInputs } from '../../src/core/plan/compile/inputs/opened-inputs.js';
 import { type Cached, PlanningSession } from '../../src/core/plan/compile/inputs/session.js';
+import { planRecipe } from '../../src/core/plan/compile/plan-recipe.js';
+import { settle } from '../../src/core/settle/settle.js';
+import { writeFamily } from '../fixtures/family.js';
 
 describe('a planning session', () => {
   it('numbers objects by identity', () => {
@@ -27,5 +31,22 @@ describe('a planning session', () => {
     const ask = (key: string) => session.remember(kind, key, () => void made.push(key));
     for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) ask(key);
     expect(made).toEqual(['a', 'b', 'c', 'b']);
+  });
+
+  it('plans recipes over the same models, each with its own weights', async () => {
+    const { a, b } = writeFamily({ layers: 1 });
+    const weights = [0.25, 0.5, 0.25].map((weight) => [weight, 1 - weight]);
+    const recipes = await Promise.all(
+      weights.map((own) => settle({ method: 'linear', models: [a, b], weights: own })),
+    );
+    const inputs = await openInputs(...recipes);
+    const first = [];
+    for (const recipe of recipes) first.push((await planRecipe(recipe, {}, new Map(), inputs)).shards[0]);
+    const planned = first.map((shard) => shard?.tensors[0]?.expression);
+    expect(planned).toMatchObject(
+      weights.map((own) => ({ kind: 'linear', terms: own.map((weight) => ({ weight })) })),
+    );
+    // Equal expressions of a tensor are one object.
+    expect(planned[2]).toBe(planned[0]);
   });
 });

@@ -23,7 +23,7 @@ export const isAsDrawn = (evidence: Evidence, { name, found, wanted, sources }: 
   return experts.every((change) => {
     const length = dot(change, change);
     if (!(length > 0)) return true;
-    const chance = Math.sqrt((dot(own, own) + dot(other, other)) / length / Math.max(1, change.length));
+    const chance = Math.sqrt((dot(own, own) + dot(other, other)) / length / change.length);
     return Math.abs(dot(own, change) - dot(other, change)) / length < apart + 4 * chance;
   });
 };
