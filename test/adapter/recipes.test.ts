@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { recipeText } from '../../src/core/plan/export/own-recipe.js';
 import { merge, planMerge, relayout, soup } from '../../src/index.js';
 import { lora, withTensors, writeAdapter } from '../fixtures/adapters.js';
 import { llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
@@ -78,11 +79,11 @@ describe('recipes of BASE+ADAPTER', () => {
     expect(plan.cost.bytesToRead).toBe(first + second - base + head);
   });
 
-  it('fetch adapters of the hub as they do models', async () => {
+  it('fetch adapters of the hub as they do models, and name them by their commits', async () => {
     const hub = await startHub();
     const { root, one } = make();
-    hub.addDirectory('org/base', join(root, 'base'));
-    hub.addDirectory('org/lora', join(root, 'one'));
+    const base = `org/base@${hub.addDirectory('org/base', join(root, 'base')).commit}`;
+    const adapter = `org/lora@${hub.addDirectory('org/lora', join(root, 'one')).commit}`;
     vi.stubEnv('HF_ENDPOINT', hub.endpoint);
     vi.stubEnv('HF_HOME', join(root, 'hf'));
     try {
@@ -92,7 +93,10 @@ describe('recipes of BASE+ADAPTER', () => {
       );
       const here = await relayout({ model: one }, { out: join(root, 'here') });
       expect(hashOf(out)).toBe(hashOf(here.out));
-      expect(readFileSync(join(out, 'layerloom.json'), 'utf8')).toMatch(/org\/base@\w{40}\+org\/lora@\w{40}/);
+      expect(readFileSync(join(out, 'layerloom.json'), 'utf8')).toContain(`${base}+${adapter}`);
+      const models = ['org/base+org/lora', `org/base+${join(root, 'two')}`, 'mine=org/base'];
+      const saved = recipeText(await planMerge({ method: 'soup', models }), join(root, 'recipes'));
+      expect(saved).toContain(`- ${base}+${adapter}\n  - ${base}+../two\n  - mine=${base}\n`);
     } finally {
       vi.unstubAllEnvs();
     }

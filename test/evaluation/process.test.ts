@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { endGroup, startShell } from '../../src/core/programs/process.js';
 
 const module = fileURLToPath(new URL('../../dist/core/programs/process.js', import.meta.url));
 
@@ -47,5 +48,11 @@ describe('a process group', () => {
     const group = Number(/^\d+$/m.exec(printed)?.[0]);
     expect(printed).toMatch(/^ba$/m);
     expect(await ended(group)).toBe(true);
+  });
+
+  it('may have ended by itself before it is ended', async () => {
+    const child = startShell('exit 3', [], { stdio: 'ignore' });
+    await once(child, 'exit');
+    await expect(endGroup(child)).resolves.toBeUndefined();
   });
 });

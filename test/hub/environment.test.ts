@@ -143,4 +143,27 @@ describe('a disk', () => {
       details: { file: join(home, 'layerloom', '.lock') },
     });
   });
+
+  it('that cannot be written for the name of a revision is said so, unless the model is whole', async () => {
+    const hub = await startHub();
+    const source = writeCheckpoint(join(temporaryDirectory(), 'model'), llama());
+    hub.addDirectory('org/model', source);
+    const env = hubUser(hub);
+    const { path, revision } = await bringHeaders('org/model', impatient(env));
+    const repository = join(env['HF_HOME'] ?? '', 'hub', 'models--org--model');
+    const refs = join(repository, 'refs');
+    rmSync(refs, { recursive: true });
+    // Even root cannot make a file in a file.
+    writeFileSync(refs, '');
+    const again = () => bringHeaders('org/model', impatient(env));
+    await expect(again()).rejects.toMatchObject({
+      code: 'WRITE_FAILED',
+      details: { file: join(refs, 'main') },
+    });
+    const name = 'model.safetensors';
+    const ranges = [{ begin: 0, end: readFileSync(join(source, name)).length }];
+    await bringRanges([{ path: join(path, name), ranges }], impatient(env));
+    rmSync(path, { recursive: true });
+    expect((await again()).path).toBe(join(repository, 'snapshots', revision));
+  });
 });

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync, utimesSync } from 'node:fs';
+import { rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -12,6 +12,7 @@ import { removeFromRangeCache } from '../../src/core/models/sources/remove-range
 import { temporaryDirectory, writeLarge } from '../fixtures/checkpoints.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { type HubServer, startHub } from '../fixtures/hub-server.js';
+import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
 const script = fileURLToPath(new URL('../fixtures/hub-process.mjs', import.meta.url));
 
@@ -57,6 +58,18 @@ describe('the cache of ranges', () => {
     });
     expect(one?.onDisk).toBeGreaterThanOrEqual(65_536);
     expect(one?.onDisk).toBeLessThan(400_000);
+  });
+
+  it('is listed with links to blobs that are there, and to others that were removed', async () => {
+    const root = temporaryDirectory();
+    const folder = writeHeadersOnly(root, 'org/one', temporaryDirectory());
+    writeFileSync(join(root, 'blob'), 'twelve bytes');
+    symlinkSync(join(root, 'blob'), join(folder, 'a.safetensors'));
+    symlinkSync(join(root, 'removed'), join(folder, 'b.safetensors'));
+    expect((await listRangeCache(root))[0]?.files).toEqual([
+      { name: 'a.safetensors', bytes: 12, present: 12, onDisk: 0, kind: 'link' },
+      { name: 'b.safetensors', bytes: 0, present: 0, onDisk: 0, kind: 'broken link' },
+    ]);
   });
 
   it('keeps what a process uses, and removes it after that process was killed', async () => {

@@ -13,11 +13,7 @@ export const recipeText = (plan: MergePlan, folder: string): string =>
 export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string): CompleteRecipe => {
   const fromFolder = (input: PlannedInput): string =>
     foundModels(input)
-      .map((part) => {
-        const shared = input.adapted === undefined ? undefined : sharedAddress(part);
-        if (shared !== undefined) return shared;
-        return wayFrom(folder, part.path);
-      })
+      .map((part) => sharedAddress(part) ?? wayFrom(folder, part.path))
       .join('+');
   const hubFirst = (input: PlannedInput, text: string) =>
     sharedAddress(input) === undefined ? undefined : text;
