@@ -24,18 +24,21 @@ const mapped = (
     ]),
   );
 
-const models = (change = 0.3) => {
+const models = (change = 0.3, dtype: Floating = 'BF16') => {
   const root = temporaryDirectory();
-  const made = llama({ hidden: 64, layers: 2, dtype: 'BF16', tied: false, seed: 1 });
+  const made = llama({ hidden: 64, layers: 2, dtype, tied: false, seed: 1 });
   const draw = generator(5);
   const expert = (): Tensors =>
-    mapped(made.tensors, (values) => values.map((value) => value * (1 + change * (draw() - 0.5))));
+    mapped(made.tensors, (values) => values.map((value) => value * (1 + change * (draw() - 0.5))), dtype);
   const [a, b] = [expert(), expert()];
   for (const [model, tensors] of Object.entries({ a, b }))
     writeCheckpoint(join(root, model), { ...made, tensors });
   const recipe = join(root, 'recipe.yml');
   const line = (model: string) => `  - {model: ${join(root, model)}, parameters: {weight: 0.5}}\n`;
-  writeFileSync(recipe, `merge_method: linear\nmodels:\n${line('a')}${line('b')}dtype: bfloat16\n`);
+  writeFileSync(
+    recipe,
+    `merge_method: linear\nmodels:\n${line('a')}${line('b')}dtype: ${dtype === 'F32' ? 'float32' : 'bfloat16'}\n`,
+  );
   const mix = (weight: number, dtype?: Floating): Tensors =>
     mapped(
       a,
@@ -164,6 +167,16 @@ describe('a merge in bfloat16', () => {
     const { verdict, faults } = await verify(write(withNan(mix(0.52))), { against: recipe });
     expect(verdict).toBe('different');
     expect(faults.map(({ kind }) => kind)).not.toContain('not_finite');
+  });
+});
+
+describe('a merge in float32', () => {
+  it('of experts that barely changed is different with weights that each element hides in its rounding', async () => {
+    const { recipe, mix, write } = models(1e-5, 'F32');
+    expect((await verify(write(mix(0.5, 'F32')), { against: recipe })).intact).toBe(true);
+    const { verdict, fault } = await verify(write(mix(0.52, 'F32')), { against: recipe });
+    expect([verdict, fault?.kind]).toEqual(['different', 'wrong_weights']);
+    expect(fault?.figures['weights']).toBe('0.52 a + 0.48 b');
   });
 });
 

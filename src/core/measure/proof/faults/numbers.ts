@@ -131,7 +131,7 @@ export const fewElements = fault('few_elements', async (evidence, names) => {
       const beyond = beyondRounding(own, wanted, grain, [...sources.values()]);
       const count = isWhole ? beyond : Math.min(differing ?? elements, Math.max(1, beyond));
       const isFew = (number: number, all: number) => number <= 2 || number < all * mostEdited;
-      return elements >= leastElements && isFew(beyond, own.length) && isFew(count, elements)
+      return elements >= leastElements && count > 0 && isFew(beyond, own.length) && isFew(count, elements)
         ? [{ name, count, elements }]
         : [];
     },
