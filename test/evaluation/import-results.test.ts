@@ -44,6 +44,18 @@ const writeResults = (folder: string, { model, score, minutes = 1, ...more }: Gi
 };
 
 describe('importing results', () => {
+  it('finds the model by the end of a path of another machine: a merge’s whole name, a reference’s folder', async () => {
+    const { out, from } = await made();
+    const merge: string = recordIn(out).merges[0].name;
+    for (const [index, model] of ['/disk/base', `/disk/study/${merge}`, '/disk/study/default'].entries())
+      writeResults(join(from, `${index}`), { model, score: 0.5 });
+    const { imported, failed } = await importResults(out, from);
+    expect(imported.map(({ model }) => model).sort()).toEqual(['base', merge]);
+    expect(failed.map(({ message }) => message)).toEqual([
+      expect.stringContaining('the experiment has no model /disk/study/default'),
+    ]);
+  });
+
   it('takes the newest of several for the same question, wherever it lies', async () => {
     const { root, out, from } = await made();
     const model = join(root, 'base');

@@ -174,6 +174,11 @@ describe('the published tables', () => {
       ...['24.7', '29.5', '29.3', '32.4', '32.8'].map((text) => [text, 'imported']),
     ]);
   });
+
+  it('have a row for each language with a figure, and none for others', () => {
+    const own = constructedExperiment({ swahili: { soupOfEach: 70 }, telugu: { base: 30 } });
+    expect(printed(tablesOf(own), 'table-6')).toEqual({ swahili: '- - 28.0 -' });
+  });
 });
 
 describe('a file of published figures', () => {

@@ -128,6 +128,22 @@ describe('a weighted sum by another program', () => {
       expect(await kindOf(write(tensors), recipe)).toEqual(['different', kind]);
   });
 
+  it('is different with its experts on another base', async () => {
+    const { root, base, a, b, write } = models();
+    const other = llama({ ...options, seed: 9 }).tensors;
+    const recipe = join(root, 'arithmetic.yaml');
+    writeFileSync(recipe, 'method: task_arithmetic\nbase: ./base\nmodels: [./a, ./b]\nweights: [0.7, 0.6]\n');
+    const on = (tensors: Tensors): Tensors =>
+      sumOf([
+        [1, tensors],
+        [0.7, a],
+        [0.6, b],
+        [-1.3, base],
+      ]);
+    expect((await verify(write(on(base)), { against: recipe })).verdict).toBe('rounded');
+    expect((await kindOf(write(on(other)), recipe))[1]).toBe('another_base');
+  });
+
   it('is not this if most tensors have nothing in common with the expected ones', async () => {
     const { recipe, write } = models();
     const { tensors } = llama({ ...options, seed: 9 });
