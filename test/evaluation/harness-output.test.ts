@@ -51,7 +51,11 @@ describe('results of the harness', () => {
     const [result] = await readHarnessResults(written(results(), { t: [sample(1, 0), sample(0, 1)] }));
     expect(result).toMatchObject({
       ...{ task: 't', taskVersion: '1', fewshot: 5, seed: '0,1234,1234,None', n: 2, rows: null },
-      ...{ backend: 'hf dtype=bfloat16', model: '/models/a', started: '2026-01-02T03:04:05.000Z' },
+      ...{
+        backend: 'hf dtype=bfloat16',
+        model: { paths: ['/models/a'], others: [] },
+        started: '2026-01-02T03:04:05.000Z',
+      },
       metrics: { 'acc,none': 0.5, 'acc_stderr,none': 0.5 },
       texts: { d0: { question: 'question 0', target: 'A' } },
     });

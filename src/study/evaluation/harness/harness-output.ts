@@ -13,17 +13,17 @@ import { samplingIn } from '../sampling.js';
 import type { Rows } from '../settings.js';
 import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
+import { adapterKeys, type ToldWeights, toldWeights } from './told-weights.js';
 
 /** A task in a `results_*.json` of the harness, with its samples. */
 export interface HarnessResult
   extends Omit<
     EvaluationResult,
-    'weights' | 'layerloom' | 'columns' | 'texts' | 'source' | 'drawn' | 'samples'
+    'weights' | 'layerloom' | 'model' | 'columns' | 'texts' | 'source' | 'drawn' | 'samples'
   > {
   readonly file: string;
   readonly texts: ProblemTexts;
-  /** The checkpoint's path, or a server's name for it. */
-  readonly model: string;
+  readonly model: ToldWeights;
 }
 
 const resultsName = /^results_(.+)\.json$/;
@@ -94,6 +94,12 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
       const problems = found.flatMap((each) => each?.problems ?? []);
       const hash = createHash('sha256');
       for (const { prompt } of problems) hash.update(`${prompt}\n`);
+      const scored = numberOr(0, figures['sample_len']);
+      if (found.some((each) => each !== undefined) && problems.length < scored)
+        throw invalidResult(
+          file,
+          `is of ${scored} problems of ${task}, and its samples have ${problems.length}`,
+        );
       return {
         ...shared,
         task,
@@ -228,10 +234,10 @@ const maxTokensIn = (config: HarnessConfig): number | null => {
   return null;
 };
 
-const backendIn = (config: HarnessConfig): string =>
-  backendOf(config.model ?? 'unknown', argumentsIn(config));
-
-const modelIn = ({ config, model_name }: HarnessResults): string => {
-  const { pretrained, model } = argumentsIn(config);
-  return String(pretrained ?? model ?? model_name ?? '');
+const backendIn = (config: HarnessConfig): string => {
+  const others = Object.entries(argumentsIn(config)).filter(([key]) => !adapterKeys.includes(key));
+  return backendOf(config.model ?? 'unknown', Object.fromEntries(others));
 };
+
+const modelIn = ({ config, model_name }: HarnessResults): ToldWeights =>
+  toldWeights({ model: model_name, ...argumentsIn(config) });

@@ -1,8 +1,9 @@
-import { realpath, stat } from 'node:fs/promises';
-import { basename, join, resolve, sep } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { version } from '../../../core/base/files/version.js';
 import { reading } from '../../../core/base/files/writing.js';
+import { splitName } from '../../../core/models/address/name.js';
 import { provenanceName } from '../../../core/models/checkpoint/files/file-names.js';
 import { openModel } from '../../../core/models/reading/read-model.js';
 import { hasRecord } from '../../batch/planning/record-names.js';
@@ -19,13 +20,8 @@ import { RecordFile } from '../record/record-file.js';
 import { settingsOf } from './evaluation-options.js';
 import { ScoreFailures } from './progress/score-failures.js';
 import { checkEvaluationFolders } from './requests/evaluation-folders.js';
-import {
-  type ModelToScore,
-  modelsToScore,
-  pathOf,
-  weightsOf,
-  weightsOfReference,
-} from './requests/models-to-score.js';
+import { type Candidate, candidateOf, type Match, modelFor, separate } from './requests/model-of-result.js';
+import { modelsToScore, pathOf, weightsOf, weightsOfReference } from './requests/models-to-score.js';
 import { samplesOf } from './requests/wanted-results.js';
 
 /** Results that `importResults` accepted, and files that it refused. */
@@ -40,7 +36,7 @@ export interface ImportOutcome {
 
 /**
  * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. A harness result goes to
- * the model whose path ends like the path given to the harness. From another experiment or a directory of
+ * the model whose paths, of checkpoint and adapter, end like those given to the harness. From another experiment or a directory of
  * `evaluateModels`, results of equal weights are imported.
  *
  * @param directory of the experiment
@@ -54,7 +50,9 @@ export const importResults = async (directory: string, from: string): Promise<Im
   const record = await readRecord(place);
   checkEvaluationFolders(place);
   const settings = settingsOf(record, place);
-  const models = await Promise.all(modelsToScore(record, settings, place).map(candidateOf));
+  const models = await Promise.all(
+    modelsToScore(record, settings, place).map((model) => candidateOf(model, settings, place)),
+  );
   const target = {
     results: new ResultFiles(place),
     failures: new ScoreFailures(place),
@@ -78,15 +76,17 @@ export const importResults = async (directory: string, from: string): Promise<Im
     if (!(error instanceof LayerloomError) || error.code === 'WRITE_FAILED') throw error;
     failed.push({ file, code: error.code, message: error.message });
   };
-  const wanted: { readonly result: HarnessResult; readonly model: Candidate }[] = [];
+  const found: Match<HarnessResult>[] = [];
   for (const file of files)
     try {
-      wanted.push(...(await wantedIn(file, models)));
+      found.push(...(await wantedIn(file, models)));
     } catch (error) {
       noteFailure(file, error);
     }
+  const { own, refused } = separate(found);
+  for (const { file, error } of refused) noteFailure(file, error);
   // Sorts the newest to the end, so that it replaces older results of the same identity.
-  wanted.sort((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
+  const wanted = own.toSorted((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
   for (const { result, model } of wanted)
     try {
       const written = await take(result, model, target);
@@ -173,14 +173,9 @@ const warningOf = (
  *
  * @throws RESULTS_INVALID; RESULTS_FOREIGN if no result is requested
  */
-const wantedIn = async (
-  file: string,
-  models: readonly Candidate[],
-): Promise<{ result: HarnessResult; model: Candidate }[]> => {
+const wantedIn = async (file: string, models: readonly Candidate[]): Promise<Match<HarnessResult>[]> => {
   const results = await readHarnessResults(file);
-  const found = await Promise.all(
-    results.map(async (result) => ({ result, model: await modelFor(result, models) })),
-  );
+  const found = await Promise.all(results.map((result) => modelFor(result, models)));
   const wanted = found.filter(({ result, model }) => model.tasks.includes(result.task));
   const [first] = found;
   if (wanted.length === 0)
@@ -192,47 +187,6 @@ const wantedIn = async (
           : `evaluate: asks ${first.model.name} for ${first.model.tasks.join(', ')}, and it has ${results.map(({ task }) => task).join(', ')}`,
     });
   return wanted;
-};
-
-export interface Candidate extends ModelToScore {
-  /** Absolute path with links resolved; undefined if not on this machine. */
-  readonly path: string | undefined;
-}
-
-const candidateOf = async (model: ModelToScore): Promise<Candidate> => ({
-  ...model,
-  path: await pathOf(model)
-    .then((found) => realpath(found))
-    .catch(() => undefined),
-});
-
-/**
- * Returns the model with the longest common path suffix.
- *
- * @throws RESULTS_FOREIGN unless exactly one model matches
- */
-export const modelFor = async (result: HarnessResult, models: readonly Candidate[]): Promise<Candidate> => {
-  const given = result.model.split(sep).filter(Boolean);
-  const told = await realpath(result.model).catch(() => undefined);
-  const same = models.find(({ path }) => path !== undefined && path === told);
-  if (same !== undefined) return same;
-  const common = ({ path, name, kind }: Candidate): number => {
-    const own = (kind === 'merge' ? name : basename(path ?? name)).split(sep);
-    // A merge must match with its whole name, a reference with its folder.
-    return own.every((part, index) => part === given[given.length - own.length + index]) ? own.length : 0;
-  };
-  const [best, second] = models
-    .map((model) => ({ model, length: common(model) }))
-    .filter(({ length }) => length > 0)
-    .sort((a, b) => b.length - a.length);
-  if (best !== undefined && best.length !== second?.length) return best.model;
-  throw new LayerloomError('RESULTS_FOREIGN', {
-    file: result.file,
-    reason:
-      best === undefined
-        ? `the experiment has no model ${result.model}`
-        : `its model ${result.model} may be ${best.model.name} or ${second?.model.name}`,
-  });
 };
 
 /** @throws RESULTS_FOREIGN if the weights are newer than the result */
@@ -262,8 +216,8 @@ const take = async (
   return written;
 };
 
-const timeOf = async ({ kind, model, path }: Candidate): Promise<number> => {
+const timeOf = async ({ kind, model }: Candidate): Promise<number> => {
   if (kind === 'merge') return (await stat(join(model, provenanceName))).mtimeMs;
-  const { files } = await openModel(path ?? model);
+  const { files } = await openModel(splitName(model).rest);
   return Math.max(...files.map(({ mtimeNs }) => Number(BigInt(mtimeNs) / 1_000_000n)));
 };

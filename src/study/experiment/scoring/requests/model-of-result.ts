@@ -1,0 +1,108 @@
+import { realpath } from 'node:fs/promises';
+import { sep } from 'node:path';
+import { LayerloomError } from '../../../../core/base/errors/errors.js';
+import { groupBy } from '../../../../core/base/errors/lookup.js';
+import type { HarnessResult } from '../../../evaluation/harness/harness-output.js';
+import { weightsArguments } from '../../../evaluation/harness/loaded-model.js';
+import { printWeights, type ToldWeights, toldWeights } from '../../../evaluation/harness/told-weights.js';
+import type { EvaluationSettings } from '../../../evaluation/settings.js';
+import { loadPathOf, type ModelToScore } from './models-to-score.js';
+
+export interface Candidate extends ModelToScore {
+  /** The weights that the harness would be told here; undefined if the model is not on this machine. */
+  readonly told: ToldWeights | undefined;
+}
+
+export const candidateOf = async (
+  model: ModelToScore,
+  { modelArgs }: EvaluationSettings,
+  directory: string,
+): Promise<Candidate> => {
+  const own = await loadPathOf(model, directory)
+    .then((path) => weightsArguments(path, 'hf'))
+    .catch(() => undefined);
+  return { ...model, told: own && toldWeights({ ...own, ...modelArgs }) };
+};
+
+type Told = Pick<HarnessResult, 'file' | 'model'>;
+
+/** A result with its model, and how many of the last folders agree; infinitely many for equal paths. */
+export interface Match<Result extends Told> {
+  readonly result: Result;
+  readonly model: Candidate;
+  readonly common: number;
+}
+
+/**
+ * Returns the model with the longest common path suffix.
+ *
+ * @throws RESULTS_FOREIGN unless exactly one model matches
+ */
+export const modelFor = async <Result extends Told>(
+  result: Result,
+  models: readonly Candidate[],
+): Promise<Match<Result>> => {
+  const matches = await Promise.all(
+    models.map(async (model) => ({ result, model, common: await commonOf(result.model, model) })),
+  );
+  const [best, second] = matches.filter(({ common }) => common > 0).sort((a, b) => b.common - a.common);
+  if (best !== undefined && (best.common === Number.POSITIVE_INFINITY || best.common !== second?.common))
+    return best;
+  const told = printWeights(result.model);
+  throw foreign(
+    result.file,
+    best === undefined
+      ? `the experiment has no model ${told}`
+      : `its model ${told} may be ${best.model.name} or ${second?.model.name}`,
+  );
+};
+
+const commonOf = async (given: ToldWeights, { told, kind, name, model }: Candidate): Promise<number> => {
+  const paths = told?.paths ?? [model];
+  if (paths.length !== given.paths.length || String(told?.others ?? []) !== String(given.others)) return 0;
+  const parts = await Promise.all(
+    paths.map(async (path, index): Promise<number> => {
+      const other = given.paths[index] ?? '';
+      if (other === '') return 0;
+      const [here, there] = await Promise.all([path, other].map((each) => realpath(each).catch(() => each)));
+      if (here === there) return Number.POSITIVE_INFINITY;
+      const [own, foreign] = [path, other].map((each) => each.split(sep).filter(Boolean).reverse());
+      const length = own?.findIndex((part, at) => part !== foreign?.[at]) ?? 0;
+      // A merge must match with its whole name, another model with its folder.
+      const least = kind === 'merge' && path === model ? name.split(sep).length : 1;
+      const common = length === -1 ? (own?.length ?? 0) : length;
+      return common < least ? 0 : common;
+    }),
+  );
+  if (parts.includes(0)) return 0;
+  const known = parts.filter(Number.isFinite);
+  return known.length === 0 ? Number.POSITIVE_INFINITY : known.reduce((sum, part) => sum + part, 0);
+};
+
+/** Refuses results whose path matches a model less closely than that of others. */
+export const separate = <Result extends Told>(
+  matches: readonly Match<Result>[],
+): {
+  readonly own: readonly Match<Result>[];
+  readonly refused: readonly { file: string; error: LayerloomError }[];
+} => {
+  const refused = new Map<Match<Result>, { file: string; error: LayerloomError }>();
+  for (const [model, ofModel] of groupBy(matches, ({ model: { name } }) => name)) {
+    const most = Math.max(...ofModel.map(({ common }) => common));
+    const closest = [...groupBy(ofModel, told).values()].filter(([first]) => first?.common === most);
+    const isClear = most === Number.POSITIVE_INFINITY || closest.length === 1;
+    for (const match of ofModel)
+      if (match.common < most || !isClear) {
+        const other = ofModel.find((each) => each.common === most && told(each) !== told(match));
+        const reason = `its model ${told(match)} may be ${model}, and ${other && told(other)} too`;
+        const { file } = match.result;
+        refused.set(match, { file, error: foreign(file, reason) });
+      }
+  }
+  return { own: matches.filter((match) => !refused.has(match)), refused: [...refused.values()] };
+};
+
+const told = ({ result }: Match<Told>): string => printWeights(result.model);
+
+const foreign = (file: string, reason: string): LayerloomError =>
+  new LayerloomError('RESULTS_FOREIGN', { file, reason });
