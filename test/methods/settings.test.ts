@@ -6,6 +6,7 @@ import {
   resolveSetting,
   Setting,
   share,
+  unusedFilters,
 } from '../../src/core/methods/framework/declaration/settings.js';
 import { planMerge, type RecipeInput } from '../../src/index.js';
 import { writeFamily } from '../fixtures/family.js';
@@ -68,11 +69,19 @@ describe('a setting', () => {
       { value: 4 },
     ]);
     filtered.at('layers.0.mlp.up_proj.weight', 0);
-    expect(filtered.unused()).toEqual([
+    expect(unusedFilters([filtered])).toEqual([
       { what: 'filter mpl', path: ['models', 0, 'weight', 1] },
       { what: 'filter mlp.up', path: ['models', 0, 'weight', 2] },
     ]);
-    expect(setting(1).unused()).toEqual([]);
+    expect(unusedFilters([setting(1)])).toEqual([]);
+  });
+
+  it('needs a filter to match in one slice only', () => {
+    const [first, last] = [setting({ filter: 'norm', value: 1 }), setting({ filter: 'norm', value: 1 })];
+    last.at('norm.weight', 0);
+    expect(unusedFilters([first, last])).toEqual([]);
+    const other = new Setting(anyNumber(), { filter: 'norm', value: 1 }, ['density']);
+    expect(unusedFilters([other, last])).toEqual([{ what: 'filter norm', path: ['density'] }]);
   });
 
   it('refuses values that the parameter cannot have, at their place', () => {

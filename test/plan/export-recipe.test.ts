@@ -148,9 +148,14 @@ describe('a recipe exported for mergekit', () => {
     const slices = recipe['slices'] as { sources: unknown[] }[];
     expect(recipe).toMatchObject({ merge_method: 'linear', base_model: a, parameters: { normalize: false } });
     expect(slices).toHaveLength(3);
+    // mergekit takes the final norm from the last slice if it has a table of the family, else from the first.
     expect(slices[0]?.sources).toEqual([
-      source(a, [...outside('model.embed_tokens.weight'), { value: 0 }]),
-      source(b, [...outside('model.embed_tokens.weight'), { value: 1 }]),
+      source(a, [...outside('model.embed_tokens.weight', 'model.norm.weight'), { value: 0 }]),
+      source(b, [...outside('model.embed_tokens.weight', 'model.norm.weight'), { value: 1 }]),
+    ]);
+    expect(slices[2]?.sources).toEqual([
+      source(a, [...outside('model.norm.weight'), { value: 0 }]),
+      source(b, [...outside('model.norm.weight'), { value: 1 }]),
     ]);
     expect(slices[1]?.sources).toEqual([source(a, 1), source(b, 0)]);
   });

@@ -138,12 +138,13 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
       `slices of a model with other towers than the language model's (${tower.name})`,
       'mergekit has slices for models of one tower only; merge with layerloom',
     );
-  // mergekit takes embeddings' parameters from the first slice, and those of other tensors outside the layers
-  // from the last.
+  // mergekit takes embeddings' parameters from the first slice, others' from the last, or from the first for
+  // families unknown to it.
   const outside = weighted.filter(([{ layer }]) => layer === null);
   for (const [{ name }, weights] of outside) {
-    const run = roleOutside(family, name) === 'embedding' ? first : last;
-    if (JSON.stringify(weights) !== JSON.stringify(run.weights)) run.others.set(name, weights);
+    const places = roleOutside(family, name) === 'embedding' ? [first] : [first, last];
+    if (places.some((run) => JSON.stringify(weights) !== JSON.stringify(run.weights)))
+      for (const run of places) run.others.set(name, weights);
   }
   checkFilters(runs, weighted);
   return runs;

@@ -127,13 +127,23 @@ export class Setting {
     return interpolate(found.values, t);
   }
 
-  /** Returns filters that have matched no tensor yet. */
-  unused(): { what: string; path: RecipePath }[] {
-    return this.#cases.flatMap(({ filter, path }, index) =>
-      filter === undefined || this.#matched.has(index) ? [] : [{ what: `filter ${filter}`, path }],
-    );
+  filters() {
+    const name = this.path.at(-1);
+    return this.#cases
+      .map(({ filter, path }, index) => ({ filter, path, name, matched: this.#matched.has(index) }))
+      .filter(({ filter }) => filter !== undefined);
   }
 }
+
+/** Returns filters that matched nothing. */
+export const unusedFilters = (settings: readonly Setting[]): { what: string; path: RecipePath }[] => {
+  const filters = [...new Set(settings)].flatMap((setting) => setting.filters());
+  const keyOf = ({ name, filter }: (typeof filters)[number]): string => JSON.stringify([name, filter]);
+  const matched = new Set(filters.filter((one) => one.matched).map(keyOf));
+  return filters
+    .filter((one) => !matched.has(keyOf(one)))
+    .map(({ filter, path }) => ({ what: `filter ${filter}`, path }));
+};
 
 const checkFiltered = (entry: unknown, path: RecipePath): FilteredValue => {
   const known = ['filter', 'value'];

@@ -5,7 +5,13 @@ import type { CompileContext, Compiled, Method, ModelReference, RecipePath } fro
 import type { ParameterFacts } from '../declaration/parameter-facts.js';
 import { modelSchema } from '../declaration/parameters.js';
 import type { ModelInput } from '../declaration/recipe-input.js';
-import { invalidSetting, type ParameterSpec, resolveSetting, type Scalar } from '../declaration/settings.js';
+import {
+  invalidSetting,
+  type ParameterSpec,
+  resolveSetting,
+  type Scalar,
+  unusedFilters,
+} from '../declaration/settings.js';
 import { checkRanges, layersOf, nameIn, placeIn, stacked, wholeModels } from './tensor-layers.js';
 import type * as parameters from './tensor-parameters.js';
 import {
@@ -268,7 +274,7 @@ const compileTensors = (spec: TensorMethodSpec, recipe: TensorRecipe, context: C
         })),
       };
     },
-    unused: () => [...new Set(settings)].flatMap((setting) => setting.unused()),
+    unused: () => unusedFilters(settings),
     ...(recipe.slices === undefined ? {} : stacked(layers, slices, context, indexOf)),
   };
 };
