@@ -388,8 +388,13 @@ describe('evaluating an experiment', () => {
     // Answers newer than the results belong to a repeated evaluation, which may be resumed.
     expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
     expect(names('.runs')).toEqual([answers]);
-    for (const name of names(join('.runs', answers)))
-      utimesSync(join(folder, '.runs', answers, name), new Date(0), new Date(0));
+    // On coarse clocks, answers may be as old as their result.
+    const results = names('.').filter((name) => /^\w.*\.json$/.test(name));
+    for (const name of [
+      ...results,
+      ...names(join('.runs', answers)).map((one) => join('.runs', answers, one)),
+    ])
+      utimesSync(join(folder, name), new Date(0), new Date(0));
     expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
     expect(names('.runs')).toEqual([]);
     expect(names('.claims')).toEqual([]);

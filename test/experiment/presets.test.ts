@@ -51,6 +51,15 @@ describe('a preset', () => {
     expect(rows).toEqual([...counts.map((row) => `${row},0,0`), ...counts.map((row) => `${row},1,1`)]);
   });
 
+  it('of modular ways merges frozen experts by freeze-then-train alone', async () => {
+    const merges = await expanded(experimentPreset('modular'));
+    expect(merges.map(({ name }) => name)).toEqual([
+      'swahili/math+swh/layer-swapping',
+      'swahili/math+swh/train-then-revert',
+      'swahili/math-frozen+swh-frozen/freeze-then-train',
+    ]);
+  });
+
   it('of Fig. 3 is an end of the ranges', async () => {
     const [max] = await expanded(experimentPreset('figure-3-max'));
     const [min] = await expanded(experimentPreset('figure-3-min'));

@@ -226,13 +226,20 @@ describe('parts of a swap', () => {
   it('make the same merge again from the recipe that is recorded', async () => {
     const { task, language, root } = writeFour();
     const parts = [
-      { models: [task.path, language.path], weights: [1, 2], layers: '1, 3-4', modules: ['attention'] },
+      { models: [task.path, language.path], weights: [1, 3], layers: '1, 3-4', modules: ['attention'] },
       { model: { method: 'soup', models: [task.path, language.path] }, layers: 0 },
       { model: task.path, layers: 'rest' },
     ];
     const { out } = await merge(recipe({ parts }), { out: join(root, 'first') });
     const { out: again } = await merge(join(out, 'layerloom.json'), { out: join(root, 'again') });
     expect(hashOf(again)).toBe(hashOf(out));
+    expect((await planMerge(recipe({ parts }))).recipe).toMatchObject({
+      parts: [
+        { models: ['task', 'language'], weights: [0.25, 0.75], layers: '1,3-4', modules: ['attention'] },
+        { model: { method: 'soup' }, layers: '0' },
+        { model: 'task', layers: 'rest' },
+      ],
+    });
   });
 
   it('read from a file name models from its folder, and the recipe’s own by their words', async () => {
