@@ -15,8 +15,8 @@ namespace {
 
 /// Bytes of a tile if outputs share inputs, because all tiles must fit into the cache.
 constexpr std::size_t kSharedTileBytes = 256 * 1024;
-/// Number of elements that several nodes process together, so that tiles stay in the L1 cache.
-constexpr std::size_t kStep = 1024;
+/// Number of elements that several nodes process together, so that tiles stay in the L2 cache.
+constexpr std::size_t kStep = 4096;
 
 std::span<std::byte> tileBuffer() {
     thread_local const auto buffer = std::make_unique<std::array<std::byte, kTileBytes>>();

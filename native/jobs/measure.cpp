@@ -37,7 +37,8 @@ std::size_t tileAt(const Measurement& measurement, const Evaluator& evaluator, s
     const Program& program = measurement.program;
     switch (tilingOf(measurement.measures.front())) {
         case Tiling::Runs:
-            return evaluator.step(kTile);
+            // Tiles of whole rows may cut runs, so their length is part of the sums.
+            return evaluator.step(program.rowsTogether() > 0 ? kTile : kLongTile);
         case Tiling::LongRuns:
             return evaluator.step(kLongTile);
         case Tiling::Rows: {
