@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { recordedOriginShape } from '../models/address/origin-schema.js';
 import { packageUrl } from './purl.js';
 import {
   builderId,
@@ -10,9 +11,7 @@ import {
   tensorsSubject,
 } from './statement.js';
 
-const origin = z.object({
-  hub: z.object({ id: z.string(), revision: z.string(), inside: z.string().exactOptional() }).exactOptional(),
-});
+const origin = z.object(recordedOriginShape);
 
 /** The part of `layerloom.json` that a statement repeats. */
 export const statedRecordSchema = z.object({
