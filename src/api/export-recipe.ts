@@ -3,6 +3,7 @@ import { recipeYaml } from '../core/methods/recipe/document/recipe-yaml.js';
 import type { RecipeInput } from '../core/methods/recipes.js';
 import { exportDialects } from '../core/plan/export/export-dialects.js';
 import { checkFolders } from '../core/plan/export/mergekit-folders.js';
+import { withAdapters } from '../core/plan/export/mergekit-models.js';
 import { mergekitRecipe } from '../core/plan/export/mergekit-recipe.js';
 import { recipeFrom } from '../core/plan/export/own-recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
@@ -43,5 +44,8 @@ export const exportRecipe = async (
   const plan = await planMerge(input, options);
   const { recipe, notes } = mergekitRecipe(plan, recipeFrom(plan, folder));
   await checkFolders(plan.inputs);
-  return { text: `${notes.map((note) => `# ${note}\n`).join('')}${recipeYaml(recipe)}\n`, notes };
+  return {
+    text: `${notes.map((note) => `# ${note}\n`).join('')}${recipeYaml(withAdapters(recipe, plan.inputs, folder))}\n`,
+    notes,
+  };
 };

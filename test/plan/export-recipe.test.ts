@@ -217,4 +217,17 @@ describe('a recipe exported for mergekit', () => {
     ]);
     expect((await planMerge(file)).inputs.map(({ path }) => path)).toEqual([odd, b]);
   });
+
+  it('names a local adapter as lora', async () => {
+    const family = writeFamily();
+    const adapter = writeAdapter(join(family.root, 'lora'), lora());
+    const { recipe, file } = await exported(
+      { method: 'soup', models: [`${family.a}+${adapter}`, family.b] },
+      family,
+    );
+    const entry = { model: { path: written(family.a) }, lora: { path: written(adapter) } };
+    expect(recipe['models']).toMatchObject([{ model: entry }, { model: written(family.b) }]);
+    const ours = await planMerge({ method: 'soup', models: [`${family.a}+${adapter}`, family.b] });
+    expect(tensorsOf(await planMerge(file))).toEqual(tensorsOf(ours));
+  });
 });

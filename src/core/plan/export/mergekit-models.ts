@@ -1,6 +1,8 @@
 import { splitName } from '../../models/address/name.js';
 import { isObject } from '../../models/checkpoint/files/json.js';
+import type { PlannedInput } from '../plan.js';
 import { cannotSay } from './mergekit-unsupported.js';
+import { partsFrom } from './own-recipe.js';
 
 // Formats models as mergekit reads them.
 
@@ -14,6 +16,20 @@ export const textOfModel = (text: string): unknown => {
   const path = splitName(text).rest;
   const isPath = /^(\.{0,2}\/)/.test(path);
   return isPath && /[@+]/.test(path) ? { model: { path } } : path;
+};
+
+const placeOf = (text: string): Json => {
+  const [path, revision] = /^\.{0,2}\//.test(text) ? [text] : text.split('@');
+  return { path, ...(revision === undefined ? {} : { revision }) };
+};
+
+export const withAdapters = (recipe: Json, inputs: readonly PlannedInput[], folder: string): Json => {
+  const parts = new Map(inputs.map((input) => partsFrom(input, folder)).map((of) => [of.join('+'), of]));
+  return JSON.parse(JSON.stringify(recipe), (_, value: unknown) => {
+    if (!isObject(value) || !isObject(value['model'])) return value;
+    const [model, lora] = parts.get(String(value['model']['path'])) ?? [];
+    return lora === undefined ? value : { model: placeOf(String(model)), lora: placeOf(lora) };
+  }) as Json;
 };
 
 /** @throws EXPORT_UNSUPPORTED for a nested recipe */

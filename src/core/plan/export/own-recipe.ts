@@ -11,14 +11,14 @@ export const recipeText = (plan: MergePlan, folder: string): string =>
   `${recipeYaml(recipeFrom(plan, folder))}\n`;
 
 export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string): CompleteRecipe => {
-  const fromFolder = (input: PlannedInput): string =>
-    foundModels(input)
-      .map((part) => sharedAddress(part) ?? wayFrom(folder, part.path))
-      .join('+');
+  const fromFolder = (input: PlannedInput): string => partsFrom(input, folder).join('+');
   const hubFirst = (input: PlannedInput, text: string) =>
     sharedAddress(input) === undefined ? undefined : text;
   return respell(completeRecipe, inputs, fromFolder, hubFirst);
 };
+
+export const partsFrom = (input: PlannedInput, folder: string): string[] =>
+  foundModels(input).map((part) => sharedAddress(part) ?? wayFrom(folder, part.path));
 
 /** Renames a recipe's models, including those of nested recipes. */
 export const respell = (
