@@ -233,6 +233,8 @@ describe("mergekit's dialect", () => {
         - model: {model: {path: ./here, revision: null}}
         - model: org/name+org/adapter
         - model: {model: {path: org/name, revision: abc}, lora: {path: org/adapter}}
+        - model: {model: ./here, lora: ./adapter}
+        - model: {model: org/name@v1, lora: org/adapter}
     `;
     expect((await recipeOf(text))['models']).toEqual(
       [
@@ -242,6 +244,8 @@ describe("mergekit's dialect", () => {
         './here',
         'org/name+org/adapter',
         'org/name@abc+org/adapter',
+        './here+./adapter',
+        'org/name@v1+org/adapter',
       ].map((model) => ({ model })),
     );
   });

@@ -58,7 +58,7 @@ export const mergekitModel = (scope: Scope): Field => {
     const recipe = await scope.named(path, tree.mark, '');
     if (recipe !== undefined) return recipe;
     const local = await withoutRevision(path, tree);
-    return isText(tree) && local === path ? tree : leaf(tree.mark, local);
+    return isText(tree) && tree.value === local ? tree : leaf(tree.mark, local);
   };
 
   return async (value) => {
