@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { checkPlan } from '../../src/core/plan/check/check-plan.js';
-import { merge, planMerge, type RecipeInput, recipeOf, relayout } from '../../src/index.js';
+import { exportRecipe, merge, planMerge, type RecipeInput, recipeOf, relayout } from '../../src/index.js';
 import { type TensorFixture, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { hashOf } from '../fixtures/contents.js';
@@ -262,6 +262,17 @@ describe('the vocabulary of a merge', () => {
     const plan = await planMerge({ method: 'soup', models: [a, b], tokenizerSource: b });
     expect(plan.warnings).toContain(
       'config.json of a: pad_token_id 7 names a token that the output lacks, and is null there',
+    );
+  });
+
+  it('is not exported for mergekit, which has no such swap', async () => {
+    const { a, b } = models({
+      a: { tokens: words, added: ['<a>'], seed: 1 },
+      b: { tokens: words, added: ['<b>'], seed: 2 },
+    });
+    const swap = { method: 'layer_swap', task: a, language: b, bottom: 1, top: 1 } as const;
+    await expect(exportRecipe({ ...swap, tokenizerSource: 'union' })).rejects.toThrow(
+      `cannot say how ${embeddings} is made; merge with layerloom`,
     );
   });
 

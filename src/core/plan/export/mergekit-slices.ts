@@ -3,7 +3,7 @@ import { normalise } from '../../methods/framework/declaration/parameters.js';
 import { type SwapModels, swapModels } from '../../methods/swaps/swap-parts.js';
 import { familyOfType } from '../../models/architecture/families.js';
 import { roleOutside } from '../../models/architecture/roles.js';
-import { adaptedIn, tensorOf } from '../operands.js';
+import { adaptedIn, formulaOf, tensorOf } from '../operands.js';
 import type { MergePlan, PlannedExpression, PlannedTensor } from '../plan.js';
 import { modelOf } from './mergekit-models.js';
 import { cannotSay } from './mergekit-unsupported.js';
@@ -86,6 +86,8 @@ const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
   });
 };
 
+const ofRows = new Set<string | undefined>([undefined, 'assemble', 'padRows']);
+
 const termsOf = (name: string, expression: PlannedExpression): { input: number; weight: number }[] => {
   if (expression.kind === 'copy') return [{ input: expression.source.input, weight: 1 }];
   // `same` is for integer tensors, which are equal in all models and have no weights.
@@ -97,9 +99,9 @@ const termsOf = (name: string, expression: PlannedExpression): { input: number; 
   if (expression.kind !== 'linear') return cannotSay(`how ${name} is made`, 'merge with layerloom');
   return expression.terms.map(({ source, weight }) => {
     const tensor = tensorOf(source);
-    return tensor !== undefined
-      ? { input: tensor.input, weight }
-      : cannotSay(`a recipe in the place of a model (${name})`, 'merge it by itself, and name its output');
+    if (tensor !== undefined) return { input: tensor.input, weight };
+    if (ofRows.has(formulaOf(source)?.kind)) return cannotSay(`how ${name} is made`, 'merge with layerloom');
+    return cannotSay(`a recipe in the place of a model (${name})`, 'merge it by itself, and name its output');
   });
 };
 
