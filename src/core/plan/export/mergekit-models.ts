@@ -25,11 +25,14 @@ const placeOf = (text: string): Json => {
 
 export const withAdapters = (recipe: Json, inputs: readonly PlannedInput[], folder: string): Json => {
   const parts = new Map(inputs.map((input) => partsFrom(input, folder)).map((of) => [of.join('+'), of]));
-  return JSON.parse(JSON.stringify(recipe), (_, value: unknown) => {
-    if (!isObject(value) || !isObject(value['model'])) return value;
-    const [model, lora] = parts.get(String(value['model']['path'])) ?? [];
-    return lora === undefined ? value : { model: placeOf(String(model)), lora: placeOf(lora) };
-  }) as Json;
+  const respelt = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(respelt);
+    if (!isObject(value)) return value;
+    const [model, lora] = (isObject(value['model']) && parts.get(String(value['model']['path']))) || [];
+    if (model !== undefined && lora !== undefined) return { model: placeOf(model), lora: placeOf(lora) };
+    return Object.fromEntries(Object.entries(value).map(([key, of]) => [key, respelt(of)]));
+  };
+  return respelt(recipe) as Json;
 };
 
 /** @throws EXPORT_UNSUPPORTED for a nested recipe */
