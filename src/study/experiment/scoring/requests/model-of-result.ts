@@ -11,6 +11,8 @@ import { loadPathOf, type ModelToScore } from './models-to-score.js';
 export interface Candidate extends ModelToScore {
   /** The weights that the harness would be told here; undefined if the model is not on this machine. */
   readonly told: ToldWeights | undefined;
+  /** `told.paths` without links. */
+  readonly resolved: readonly string[];
 }
 
 export const candidateOf = async (
@@ -21,8 +23,12 @@ export const candidateOf = async (
   const own = await loadPathOf(model, directory)
     .then((path) => weightsArguments(path, 'hf'))
     .catch(() => undefined);
-  return { ...model, told: own && toldWeights({ ...own, ...modelArgs }) };
+  const told = own && toldWeights({ ...own, ...modelArgs });
+  return { ...model, told, resolved: await resolved(told?.paths ?? [model.model]) };
 };
+
+const resolved = (paths: readonly string[]): Promise<string[]> =>
+  Promise.all(paths.map((path) => (path === '' ? '' : realpath(path).catch(() => path))));
 
 type Told = Pick<HarnessResult, 'file' | 'model'>;
 
@@ -42,9 +48,8 @@ export const modelFor = async <Result extends Told>(
   result: Result,
   models: readonly Candidate[],
 ): Promise<Match<Result>> => {
-  const matches = await Promise.all(
-    models.map(async (model) => ({ result, model, common: await commonOf(result.model, model) })),
-  );
+  const there = await resolved(result.model.paths);
+  const matches = models.map((model) => ({ result, model, common: commonOf(result.model, there, model) }));
   const [best, second] = matches.filter(({ common }) => common > 0).sort((a, b) => b.common - a.common);
   if (best !== undefined && (best.common === Number.POSITIVE_INFINITY || best.common !== second?.common))
     return best;
@@ -57,23 +62,21 @@ export const modelFor = async <Result extends Told>(
   );
 };
 
-const commonOf = async (given: ToldWeights, { told, kind, name, model }: Candidate): Promise<number> => {
+const commonOf = (given: ToldWeights, there: readonly string[], candidate: Candidate): number => {
+  const { told, kind, name, model, resolved: here } = candidate;
   const paths = told?.paths ?? [model];
   if (paths.length !== given.paths.length || String(told?.others ?? []) !== String(given.others)) return 0;
-  const parts = await Promise.all(
-    paths.map(async (path, index): Promise<number> => {
-      const other = given.paths[index] ?? '';
-      if (other === '') return 0;
-      const [here, there] = await Promise.all([path, other].map((each) => realpath(each).catch(() => each)));
-      if (here === there) return Number.POSITIVE_INFINITY;
-      const [own, foreign] = [path, other].map((each) => each.split(sep).filter(Boolean).reverse());
-      const length = own?.findIndex((part, at) => part !== foreign?.[at]) ?? 0;
-      // A merge must match with its whole name, another model with its folder.
-      const least = kind === 'merge' && path === model ? name.split(sep).length : 1;
-      const common = length === -1 ? (own?.length ?? 0) : length;
-      return common < least ? 0 : common;
-    }),
-  );
+  const parts = paths.map((path, index): number => {
+    const other = given.paths[index] ?? '';
+    if (other === '') return 0;
+    if (here[index] === there[index]) return Number.POSITIVE_INFINITY;
+    const [own, foreign] = [path, other].map((each) => each.split(sep).filter(Boolean).reverse());
+    const length = own?.findIndex((part, at) => part !== foreign?.[at]) ?? 0;
+    // A merge must match with its whole name, another model with its folder.
+    const least = kind === 'merge' && path === model ? name.split(sep).length : 1;
+    const common = length === -1 ? (own?.length ?? 0) : length;
+    return common < least ? 0 : common;
+  });
   if (parts.includes(0)) return 0;
   const known = parts.filter(Number.isFinite);
   return known.length === 0 ? Number.POSITIVE_INFINITY : known.reduce((sum, part) => sum + part, 0);
