@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { allInOrder } from '../../base/all-in-order.js';
 import { argument, layerloomCommand } from '../../base/errors/command-line.js';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { namesIn } from '../../base/files/unless-missing.js';
@@ -95,7 +96,7 @@ const readAdapted = async (
       remedy: `write ${text} first (${layerloomCommand('relayout', argument(text), '-o', 'DIR')}), and add the other to that`,
     });
   }
-  const [opened, added] = await Promise.all([readWhole(base, given), readAdapter(adapter)]);
+  const [opened, added] = await allInOrder([readWhole(base, given), readAdapter(adapter)]);
   const { path, folder = path } = added.checkpoint;
   const config = await readSideFile(join(folder, adapterConfigName));
   const applied = applyAdapter(

@@ -1,4 +1,5 @@
 import { rename, rm, stat } from 'node:fs/promises';
+import { allInOrder } from '../../../core/base/all-in-order.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { linkBelow } from '../../../core/base/files/own-directory.js';
 import { writing } from '../../../core/base/files/writing.js';
@@ -15,10 +16,8 @@ import type { StorePaths } from './paths.js';
  */
 export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {
   const each = async (work: (key: string, token: string) => Promise<void>) => {
-    const all = [...tokens].map(([key, token]) => writing(paths.shard(key), () => work(key, token)));
     // Waits for all renames, so that the caller can restore every shard.
-    const failed = (await Promise.allSettled(all)).find(({ status }) => status === 'rejected');
-    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+    await allInOrder([...tokens].map(([key, token]) => writing(paths.shard(key), () => work(key, token))));
   };
   await each(async (key, token) => {
     const reason = linkBelow(paths.root, paths.shardDirectory(key));

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { allInOrder } from '../../../../core/base/all-in-order.js';
 import { parseAddress, partsOf } from '../../../../core/models/address/address.js';
 import { splitName } from '../../../../core/models/address/name.js';
 import { locate } from '../../../../core/models/sources/locate.js';
@@ -117,7 +118,7 @@ export const loadPathOf = async ({ kind, model }: ModelToScore, directory: strin
 export const pathOf = async ({ kind, model }: Pick<ModelToScore, 'kind' | 'model'>): Promise<string> => {
   if (kind === 'merge') return model;
   const parts = partsOf(await parseAddress(model));
-  return (await Promise.all(parts.map(locate))).map(({ path }) => path).join('+');
+  return (await allInOrder(parts.map(locate))).map(({ path }) => path).join('+');
 };
 
 /** Lists tasks that lack a score in the requested rows, once per missing answer. */
