@@ -12,9 +12,10 @@ export const editedRecord = ({ isSealed }: WrittenRecord): VerifiedFile[] =>
 /**
  * Returns an entry for the record if its methods, layers or models differ from those that its recipe plans.
  * Also returns an entry for each listed file that this merge does not write. Skips records of other versions.
+ * Records without a seal are older, and may lack keys.
  */
 export const compareRecord = (record: WrittenRecord, plan: MergePlan): VerifiedFile[] => {
-  const { content, files, layerloom } = record;
+  const { content, files, layerloom, isSealed } = record;
   if (layerloom !== plan.layerloom) return [];
   const planned = {
     method: plan.method,
@@ -29,7 +30,9 @@ export const compareRecord = (record: WrittenRecord, plan: MergePlan): VerifiedF
     shards: listOf(content['shards']).map(({ file }) => file),
   } as Readonly<Record<string, unknown>>;
   const other = Object.entries(planned).filter(
-    ([key, value]) => !isDeepStrictEqual(JSON.parse(JSON.stringify(value)), recorded[key]),
+    ([key, value]) =>
+      (isSealed !== undefined || key in recorded) &&
+      !isDeepStrictEqual(JSON.parse(JSON.stringify(value)), recorded[key]),
   );
   const own = new Set([...plan.shards.map(({ file }) => file), ...plan.files.map(({ name }) => name)]);
   return [
