@@ -66,6 +66,8 @@ const compare = (old, now) =>
         if (one[file] !== other[file]) different.push(`${output}: ${file}`);
       }
     }
+    // Weights first: only the first three are shown.
+    different.sort((one, other) => Number(isWeights(other)) - Number(isWeights(one)));
     return { group, outputs: outputs.length, files, weights, different };
   });
 
