@@ -105,8 +105,18 @@ describe('results of the harness', () => {
     expect(group?.problems.map(({ document }) => document)).toEqual(['d0', 'e0']);
   });
 
+  it('are of all rows if the limit cuts none', async () => {
+    for (const limit of [2, 3, 0.9]) {
+      const [result] = await readHarnessResults(written(results({ config: { ...config, limit } })));
+      expect(result?.rows).toBeNull();
+    }
+  });
+
   it('say which rows were taken: by a limit, or by their numbers', async () => {
-    const limited = results({ config: { ...config, limit: 2 } });
+    const limited = results({
+      config: { ...config, limit: 2 },
+      'n-samples': { t: { original: 3, effective: 2 } },
+    });
     expect(
       (await readHarnessResults(written(limited, { t: [sample(0, 1), sample(1, 1)] })))[0]?.rows,
     ).toEqual([0, 2]);

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { evaluateExperiment, importResults, runExperiment } from '../../src/index.js';
 import { ResultFiles } from '../../src/study/evaluation/result-files.js';
+import { parseEvaluation } from '../../src/study/evaluation/settings.js';
+import { lackingSamples } from '../../src/study/experiment/scoring/requests/wanted-results.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { recordIn, writeExperiment } from '../fixtures/experiment.js';
 
@@ -81,6 +83,34 @@ describe('importing results', () => {
       expect.stringMatching(/has 5 shots, seed .*; the experiment asks for 8 shots/),
     ]);
     expect(recordIn(out).references[0].scores).toBeUndefined();
+  });
+
+  it('takes a limit that cuts nothing for all rows, and all rows for such a limit', async () => {
+    const { root, out, from } = await made();
+    const counts = { 'n-samples': { [task]: { original: 250, effective: 250 } } };
+    writeResults(from, { model: join(root, 'base'), score: 0.5, limit: 250, ...counts });
+    await importResults(out, from);
+    expect(recordIn(out).references[0].scores[task].rows).toBeNull();
+    const within = async (asked: object) => {
+      const { references, ...record } = recordIn(out);
+      const before = references.map(({ scores: _scores, ...reference }: { scores: object }) => reference);
+      const evaluate = { tasks: { swahili: task }, ...asked };
+      writeFileSync(
+        join(out, 'experiment.json'),
+        JSON.stringify({ ...record, references: before, evaluate }),
+      );
+      await importResults(out, from);
+      const { evaluate: settings } = recordIn(out);
+      const list = await new ResultFiles(out).list();
+      const { weights } = list[0]?.result ?? { weights: '' };
+      const lacks = lackingSamples(list, weights, task, parseEvaluation(settings, '/')).length > 0;
+      return [recordIn(out).references[0].scores?.[task] !== undefined, !lacks];
+    };
+    expect(await within({ limit: 1000 })).toEqual([true, true]);
+    expect(await within({ limit: 250 })).toEqual([true, true]);
+    expect(await within({ limit: 249 })).toEqual([true, false]);
+    expect(await within({ problems: '0-249' })).toEqual([true, true]);
+    expect(await within({ problems: '0-248' })).toEqual([false, false]);
   });
 
   it('takes a limit below 1 for a share of the rows', async () => {

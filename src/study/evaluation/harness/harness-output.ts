@@ -199,7 +199,10 @@ const countIn = (
 
 /** Derives the scored rows from the problems, because the harness does not record `--samples`. */
 const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], all: number): Rows | null => {
-  if (typeof limit === 'number') return [0, limit < 1 ? Math.ceil(limit * all) : limit];
+  if (typeof limit === 'number') {
+    const end = limit < 1 ? Math.ceil(limit * all) : limit;
+    return all > 0 && end >= all ? null : [0, end];
+  }
   const [first, last] = [problems[0], problems.at(-1)];
   return first === undefined || last === undefined || problems.length >= all ? null : [first.id, last.id + 1];
 };

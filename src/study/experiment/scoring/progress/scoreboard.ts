@@ -13,7 +13,7 @@ import { weightsOfMerge } from '../../../store/files/weights.js';
 import type { ExperimentRecord, MergeRecord, Scored } from '../../record/experiment-record.js';
 import { leftResults } from '../requests/left-results.js';
 import { weightsOfReference } from '../requests/models-to-score.js';
-import { askedAlike, samplesOf } from '../requests/wanted-results.js';
+import { askedAlike, haveRows, samplesOf } from '../requests/wanted-results.js';
 import { ScoreFailures } from './score-failures.js';
 
 /** Matches an experiment's results to its models by weights. */
@@ -183,15 +183,15 @@ const headlineOf = (
   );
 
 const isWanted = (
-  { task, fewshot, sampling, maxTokens, rows }: FoundResult['result'],
+  { task, fewshot, sampling, maxTokens, rows, n }: FoundResult['result'],
   settings: EvaluationSettings,
 ): boolean =>
-  isWithin(rows, settings.rangeOf(task)) &&
+  isWithin(rows ?? (n > 0 ? [0, n] : null), settings.rangeOf(task)) &&
   sampling === settings.samplingTextOf(task) &&
   fewshot === (settings.fewshotOf(task) ?? fewshot) &&
   maxTokens === settings.maxTokensOf(task);
 
 const order = ({ result }: FoundResult, settings: EvaluationSettings | undefined): number => {
-  const isAsStated = settings !== undefined && String(result.rows) === String(settings.rowsOf(result.task));
+  const isAsStated = settings !== undefined && haveRows(result, settings.rowsOf(result.task));
   return isAsStated ? Number.POSITIVE_INFINITY : result.n;
 };

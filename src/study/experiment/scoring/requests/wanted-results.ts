@@ -1,7 +1,7 @@
 import { groupBy } from '../../../../core/base/errors/lookup.js';
 import { backendOf } from '../../../evaluation/harness/harness-output.js';
 import type { FoundResult } from '../../../evaluation/result-files.js';
-import type { EvaluationSettings } from '../../../evaluation/settings.js';
+import type { EvaluationSettings, Rows } from '../../../evaluation/settings.js';
 
 /** The back end, with other settings that may change answers. */
 export const backendIn = ({ backend, modelArgs, arguments: others }: EvaluationSettings): string =>
@@ -22,7 +22,14 @@ export const samplesOf = (task: string, settings: EvaluationSettings): TaskSampl
  */
 export const askedAlike = ({
   result: { rows, n, taskVersion, promptHash, fewshot, backend },
-}: FoundResult): string => JSON.stringify([rows, n, taskVersion, promptHash, fewshot, backend]);
+}: FoundResult): string => JSON.stringify([rows?.[0] ?? 0, n, taskVersion, promptHash, fewshot, backend]);
+
+/** True if a result is of the wanted rows. A limit that cuts nothing wants all rows. */
+export const haveRows = ({ rows, n }: FoundResult['result'], wanted: Rows | null): boolean => {
+  if (String(rows) === String(wanted)) return true;
+  const areAll = n > 0 && (rows === null || (rows[0] === 0 && rows[1] > n));
+  return areAll && (wanted === null || (wanted[0] === 0 && wanted[1] >= n));
+};
 
 /**
  * Returns the results that match the settings, by sample. Prefers a complete set with equal settings.
@@ -43,7 +50,7 @@ export const resultsOf = (
       result.fewshot === (settings.fewshotOf(task) ?? result.fewshot) &&
       result.maxTokens === settings.maxTokensOf(task) &&
       result.sampling === settings.samplingTextOf(task) &&
-      String(result.rows) === String(settings.rowsOf(task)) &&
+      haveRows(result, settings.rowsOf(task)) &&
       (result.source === 'imported' || result.backend === own),
   );
   const sets = [...groupBy(wanted, askedAlike).values()]
