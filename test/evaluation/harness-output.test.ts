@@ -112,6 +112,24 @@ describe('results of the harness', () => {
     }
   });
 
+  it('without samples, differ by chat template, system prompt and turns', async () => {
+    const hashOf = async (more: object, samples = {}) =>
+      (await readHarnessResults(written(results(more), samples)))[0]?.promptHash;
+    const [chat_template_sha, system_instruction_sha] = ['a', 'a'];
+    const hashes = [
+      await hashOf({}),
+      await hashOf({ chat_template_sha }),
+      await hashOf({ chat_template_sha, fewshot_as_multiturn: true }),
+      await hashOf({ chat_template_sha: 'b' }),
+      await hashOf({ system_instruction_sha }),
+    ];
+    expect(new Set(hashes).size).toBe(5);
+    expect(hashes[0]).toBe('');
+    expect(await hashOf({ fewshot_as_multiturn: true, chat_template_sha: null })).toBe('');
+    const samples = { t: [sample(0, 1), sample(1, 1)] };
+    expect(await hashOf({ chat_template_sha }, samples)).toBe(await hashOf({}, samples));
+  });
+
   it('say which rows were taken: by a limit, or by their numbers', async () => {
     const limited = results({
       config: { ...config, limit: 2 },

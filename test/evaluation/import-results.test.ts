@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { evaluateExperiment, importResults, runExperiment } from '../../src/index.js';
+import { evaluateExperiment, importResults, runExperiment, scoreTables } from '../../src/index.js';
 import { ResultFiles } from '../../src/study/evaluation/result-files.js';
 import { parseEvaluation } from '../../src/study/evaluation/settings.js';
 import { lackingSamples } from '../../src/study/experiment/scoring/requests/wanted-results.js';
@@ -111,6 +111,26 @@ describe('importing results', () => {
     expect(await within({ limit: 249 })).toEqual([true, false]);
     expect(await within({ problems: '0-249' })).toEqual([true, true]);
     expect(await within({ problems: '0-248' })).toEqual([false, false]);
+  });
+
+  it('keeps results of one model under two chat templates apart, and warns of models under several', async () => {
+    const { root, out, from } = await made();
+    const of = (name: string, chat_template_sha: string | null, minutes = 1) =>
+      writeResults(join(from, `${name}${minutes}`), {
+        ...{ model: join(root, name), score: 0.5, minutes, chat_template_sha },
+      });
+    of('base', 'a');
+    of('base', 'b', 2);
+    of('math-1', 'a');
+    const { imported } = await importResults(out, from);
+    expect(imported).toHaveLength(3);
+    const { warnings } = await scoreTables(out);
+    expect(warnings).toContainEqual(
+      `${task}: 1 models have results under one chat template and system prompt, without samples, and 1 under another (math-1); means are over both, and the prompts are not compared. \`layerloom evaluate ${out} --force --only math-1\` scores these again`,
+    );
+    of('base', 'a', 3);
+    await importResults(out, from);
+    expect((await scoreTables(out)).warnings.join()).not.toContain('chat template');
   });
 
   it('takes a limit below 1 for a share of the rows', async () => {

@@ -46,7 +46,7 @@ export interface ResultIdentity {
   readonly weights: string;
   readonly task: string;
   readonly taskVersion: string;
-  /** SHA-256 over the harness's prompt hashes, by problem; empty without samples. */
+  /** SHA-256 over the harness's hashes of prompts or, without samples, of chat template and system prompt. */
   readonly promptHash: string;
   readonly fewshot: number;
   /** Seeds in the form of the harness's `--seed`: `0,1234,1234,1234`. */

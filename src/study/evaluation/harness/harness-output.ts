@@ -104,7 +104,7 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
         ...shared,
         task,
         taskVersion: String(of(whole.versions, task) ?? 'unknown'),
-        promptHash: problems.length === 0 ? '' : hash.digest('hex'),
+        promptHash: problems.length === 0 ? wrapperIn(whole) : hash.digest('hex'),
         fewshot: numberOr(0, of(whole['n-shot'], task) ?? of(whole['n-shot'], members[0] ?? task)),
         metrics: figuresIn(figures),
         higherIsBetter: Object.fromEntries(
@@ -205,6 +205,16 @@ const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], al
   }
   const [first, last] = [problems[0], problems.at(-1)];
   return first === undefined || last === undefined || problems.length >= all ? null : [first.id, last.id + 1];
+};
+
+/** Hashes chat template and system prompt, which stand for unknown prompts. */
+const wrapperIn = (whole: HarnessResults): string => {
+  const [template, system] = [whole.chat_template_sha ?? '', whole.system_instruction_sha ?? ''];
+  if (template === '' && system === '') return '';
+  const turns = template !== '' && whole.fewshot_as_multiturn === true;
+  return createHash('sha256')
+    .update(JSON.stringify([template, system, turns]))
+    .digest('hex');
 };
 
 /** Reads metrics. The harness writes `N/A` for a missing standard error. */

@@ -42,6 +42,9 @@ export const resultsSchema = z.object({
   lm_eval_version: scalar.optional(),
   total_evaluation_time_seconds: z.union([z.number(), z.string()]).nullish(),
   model_name: z.string().nullish(),
+  chat_template_sha: z.string().nullish(),
+  system_instruction_sha: z.string().nullish(),
+  fewshot_as_multiturn: z.boolean().nullish(),
 });
 
 export type HarnessResults = z.infer<typeof resultsSchema>;

@@ -56,7 +56,7 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
     warnings: [
       ...caveats,
       ...results.warnings,
-      ...versionWarnings(models, place),
+      ...mixedWarnings(models, place),
       ...describeLeft({ ...record, left: lost }, directory),
       ...(await describeProgress(directory, record)),
     ],
@@ -89,27 +89,50 @@ const textsByTask = (
 
 const mostNamed = 5;
 
-/** Warns of tasks with results of several versions, because means include all of them. */
-const versionWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
+/** Differences that keep results from being paired. Without samples, nothing else tells them. */
+const differences: readonly {
+  readonly what: string;
+  readonly keyOf: (result: EvaluationResult) => string | undefined;
+  readonly wordsOf: (key: string, isFirst: boolean) => string;
+}[] = [
+  {
+    what: 'versions',
+    keyOf: ({ taskVersion }) => taskVersion,
+    wordsOf: (version, isFirst) => `of version ${version}${isFirst ? ' of the task' : ''}`,
+  },
+  {
+    what: 'prompts',
+    keyOf: ({ problems, promptHash }) => (problems.length === 0 ? promptHash : undefined),
+    wordsOf: (_, isFirst) =>
+      isFirst ? 'under one chat template and system prompt, without samples' : 'under another',
+  },
+];
+
+/** Warns of tasks with results that differ so, because means include all of them. */
+const mixedWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
   const all = models.flatMap(({ name, results }) =>
-    [...results].map(([task, { taskVersion }]) => ({ name, task, taskVersion })),
+    [...results].map(([task, result]) => ({ name, task, result })),
   );
-  return [...groupBy(all, ({ task }) => task)].flatMap(([task, ofTask]) => {
-    const versions = groupBy(ofTask, ({ taskVersion }) => taskVersion);
-    const [most, ...others] = [...versions].toSorted(([, a], [, b]) => b.length - a.length);
-    if (most === undefined || others.length === 0) return [];
-    const names = others.flatMap(([, of]) => of.map(({ name }) => name));
-    const few = names.length <= mostNamed ? names : [];
-    const again = layerloomCommand(
-      'evaluate',
-      argument(directory),
-      '--force',
-      ...few.flatMap((name) => ['--only', argument(name)] as const),
-    );
-    return [
-      `${task}: ${most[1].length} models have results of version ${most[0]} of the task, and ${others.map(([version, of]) => `${of.length} of version ${version}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means are over both, and the versions are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,
-    ];
-  });
+  return [...groupBy(all, ({ task }) => task)].flatMap(([task, ofTask]) =>
+    differences.flatMap(({ what, keyOf, wordsOf }) => {
+      const kinds = [...groupBy(ofTask, ({ result }) => keyOf(result))]
+        .flatMap(([key, of]) => (key === undefined ? [] : [{ key, of }]))
+        .toSorted((a, b) => b.of.length - a.of.length);
+      const [most, ...others] = kinds;
+      if (most === undefined || others.length === 0) return [];
+      const names = others.flatMap(({ of }) => of.map(({ name }) => name));
+      const few = names.length <= mostNamed ? names : [];
+      const again = layerloomCommand(
+        'evaluate',
+        argument(directory),
+        '--force',
+        ...few.flatMap((name) => ['--only', argument(name)] as const),
+      );
+      return [
+        `${task}: ${most.of.length} models have results ${wordsOf(most.key, true)}, and ${others.map(({ key, of }) => `${of.length} ${wordsOf(key, false)}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means are over both, and the ${what} are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,
+      ];
+    }),
+  );
 };
 
 const atOnce = 16;
