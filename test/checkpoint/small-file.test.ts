@@ -3,6 +3,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readRecipe } from '../../src/core/methods/recipe/read-recipe.js';
+import { readers } from '../../src/core/models/checkpoint/containers/containers.js';
 import { readSideFile, readSmallFile } from '../../src/core/models/checkpoint/files/small-file.js';
 import { openCheckpoint, planMerge, runPlan, ShardStore, soup } from '../../src/index.js';
 import { runBatch } from '../../src/study/batch/run-batch.js';
@@ -42,14 +43,14 @@ describe('a side file', () => {
   it.each<[string, () => string]>([
     ['a file', () => withTarget('LICENSE')],
     ['a link to a file of its name', () => withLink(withTarget('elsewhere', 'LICENSE'))],
-    [
-      'a link to a config.json beside weights',
+    ...readers.map(({ name, extension }): [string, () => string] => [
+      `a link to a config.json beside weights of ${name} (${extension})`,
       () => {
         const target = withTarget('base', 'config.json');
-        writeFileSync(join(target, '..', 'model.safetensors'), '');
+        writeFileSync(join(target, '..', `model${extension}`), '');
         return withLink(target, 'config.json');
       },
-    ],
+    ]),
     ['a link to a blob of a hub cache', () => withLink(withTarget('models--a--b', 'blobs', 'feed'))],
     ['a link to a file of a store', () => withLink(withTarget('shards', 'ab', `${keyOf('a')}.json`))],
     ['a link through another', () => withLink(withLink(withTarget('LICENSE'), 'other'))],

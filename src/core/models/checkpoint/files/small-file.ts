@@ -4,6 +4,7 @@ import { basename, dirname } from 'node:path';
 import { codeOf, withPath } from '../../../base/errors/errors.js';
 import { isUnreadable } from '../../../base/files/unless-missing.js';
 import { readFailed, reading } from '../../../base/files/writing.js';
+import { extensions } from '../containers/extensions.js';
 
 interface Limit {
   readonly most: number;
@@ -133,9 +134,10 @@ const contentAddressed = [
 const isCommonName = (name: string): boolean => /^(config|params)\.json$|\.py$/.test(name);
 
 const isOfModels = (name: string): boolean =>
-  /\.(safetensors|bin|pth?|gguf)$|^(tokenizer|adapter|generation|preprocessor)_?\w*\.(json|model)$/.test(
-    name,
-  );
+  Object.values(extensions)
+    .flat()
+    .some((extension) => name.endsWith(extension)) ||
+  /^(tokenizer|adapter|generation|preprocessor)_?\w*\.(json|model)$/.test(name);
 
 /**
  * Keeps an untrusted link from bringing any file of this machine into an output. The target must be in the

@@ -6,13 +6,14 @@ import { readFailed, reading } from '../../../../base/files/writing.js';
 import { readRange } from '../../files/read-block.js';
 import { collectedHeader, ofCollected } from '../collected.js';
 import type { ContainerReader } from '../container-reader.js';
+import { extensions } from '../extensions.js';
 import { readTorchZip } from '../torch/reader.js';
 import { unsupported } from '../torch/refusals.js';
 import { type Gathered, gathered } from './gather.js';
 import { readStatesPickle } from './pickle.js';
 import { modelStateIn, optimizerStateIn, type StatesFile } from './states.js';
 
-const extension = '_states.pt';
+const extension = extensions.deepspeed;
 
 const modelOfAll = `mp_rank_00_model${extension}`;
 const modelName = /^zero_pp_rank_(\d+)_mp_rank_00_model_states\.pt$/;

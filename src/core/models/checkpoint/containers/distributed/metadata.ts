@@ -3,6 +3,7 @@ import { groupBy, itemAt } from '../../../../base/errors/lookup.js';
 import type { Dtype } from '../../../../tensor/dtype.js';
 import { elementCount, type Shape } from '../../../../tensor/reference.js';
 import { staysInside } from '../../../address/file-name.js';
+import { extensions } from '../extensions.js';
 import { short } from '../short-name.js';
 import { dtypeOfGlobal } from '../torch/globals.js';
 import { invalidTorchFile, unsupported } from '../torch/refusals.js';
@@ -20,7 +21,7 @@ import {
 import { classes, readMetadataPickle } from './pickle.js';
 
 export const metadataName = '.metadata';
-export const extension = '.distcp';
+export const extension = extensions.distributed;
 
 /** A piece of a tensor, which is a torch.save stream in a file. */
 export interface PlacedPiece {

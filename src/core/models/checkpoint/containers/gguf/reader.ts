@@ -2,6 +2,7 @@ import { LayerloomError } from '../../../../base/errors/errors.js';
 import { itemAt } from '../../../../base/errors/lookup.js';
 import { type BlockLayout, bytesOfRow } from '../../../../tensor/block-layout.js';
 import type { ContainerReader, TensorInFile } from '../container-reader.js';
+import { extensions } from '../extensions.js';
 import { short } from '../short-name.js';
 import { configOf } from './config.js';
 import { endOfHeader, type GgufHeader, type GgufTensor, parseGguf } from './header.js';
@@ -43,7 +44,7 @@ const architectureOf = ({ metadata }: GgufHeader, file: string): [string, GgufAr
  */
 export const ggufReader: ContainerReader = {
   name: 'GGUF',
-  extension: '.gguf',
+  extension: extensions.gguf,
   carriesSideFiles: true,
   weightsIn: (names) => {
     // Projectors for images may lie beside the model.

@@ -1,4 +1,5 @@
 import type { ContainerReader } from '../container-reader.js';
+import { extensions } from '../extensions.js';
 import { parseHeader, parsePrefix, prefixBytes } from './header.js';
 import { refuseParts } from './parts.js';
 import {
@@ -12,7 +13,7 @@ import {
 /** Safetensors with transformers' file names: a length, a JSON header, and the data. */
 export const safetensorsReader: ContainerReader = {
   name: 'safetensors',
-  extension: '.safetensors',
+  extension: extensions.safetensors,
   index: { name: indexFileName, parse: parseShardIndex },
   weightsIn: (names) => names.filter((name) => name === singleFileName),
   headerEnd: (start, file, bytes) =>

@@ -1,6 +1,7 @@
 import { LayerloomError } from '../../../../base/errors/errors.js';
 import type { Extent } from '../../../../tensor/extent.js';
 import type { ContainerReader, WeightsIndex } from '../container-reader.js';
+import { extensions } from '../extensions.js';
 import { parseShardIndex } from '../safetensors/shard-index.js';
 import { short } from '../short-name.js';
 import { readPickle } from './pickle.js';
@@ -103,7 +104,7 @@ const checkStart = (start: Buffer, file: string): void => {
  */
 const torchReader: ContainerReader = {
   name: 'PyTorch’s zip',
-  extension: '.bin',
+  extension: extensions.torch,
   index,
   weightsIn: (names) => names.filter((name) => name === singleFileName),
   collectHeader: async (read, file, fileBytes) => join(await readTorchZip(read, file, fileBytes)),
@@ -120,4 +121,4 @@ const bare = (extension: string): ContainerReader => {
   return { ...reader, extension, weightsIn: () => [] };
 };
 
-export const torchReaders: readonly ContainerReader[] = [torchReader, bare('.pt'), bare('.pth')];
+export const torchReaders: readonly ContainerReader[] = [torchReader, ...extensions.bareTorch.map(bare)];
