@@ -24,9 +24,9 @@ const mapped = (
     ]),
   );
 
-const models = (change = 0.3, dtype: Floating = 'BF16') => {
+const models = (change = 0.3, dtype: Floating = 'BF16', hidden = 64) => {
   const root = temporaryDirectory();
-  const made = llama({ hidden: 64, layers: 2, dtype, tied: false, seed: 1 });
+  const made = llama({ hidden, layers: 2, dtype, tied: false, seed: 1 });
   const draw = generator(5);
   const expert = (): Tensors =>
     mapped(made.tensors, (values) => values.map((value) => value * (1 + change * (draw() - 0.5))), dtype);
@@ -102,6 +102,25 @@ describe('a merge in bfloat16', () => {
     expect(
       both.faults.flatMap(({ kind, tensors }) => (kind === 'wrong_weights' ? tensors : [])),
     ).not.toContain(name);
+  });
+
+  it('has few other elements of a large tensor, of which blocks of rows are read to explain it', async () => {
+    const { recipe, mix, write } = models(0.3, 'BF16', 320);
+    const large = 'model.layers.1.self_attn.q_proj.weight';
+    const right = mix(0.5);
+    const fault = async (isEdited: (at: number, row: number) => boolean) => {
+      const edited = mapped(right, (values, of) =>
+        values.map((value, at) => (of === large && isEdited(at, Math.floor(at / 320)) ? value + 1 : value)),
+      );
+      const { faults } = await verify(write(edited), { against: recipe });
+      const few = faults.find(({ kind }) => kind === 'few_elements');
+      return few && [few.tensors, few.figures['differing'], few.figures['elements']];
+    };
+    // Rows 0 to 24 are read, then 42 to 66.
+    expect(await fault((at) => at === 7)).toEqual([[large], 1, 320 * 320]);
+    expect(await fault((at) => at === 30 * 320)).toEqual([[large], 1, 320 * 320]);
+    expect(await fault((at, row) => row < 60 && at % 320 === 5)).toEqual([[large], 25 + 18, 320 * 320]);
+    expect(await fault((at) => at % 30 === 5)).toBeUndefined();
   });
 
   it.each(['magnitude', 'range'])('is quantised in between by rows of 8 bits and their %s', async (by) => {
