@@ -21,7 +21,7 @@ os.environ.update(USE_HUB_KERNELS="0")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 # Adapters whose tensors follow from their configuration alone. Others load tokenizers, files or further models.
-ADAPTERS = {"LORA", "ADALORA", "IA3", "LOHA", "LOKR", "OFT", "BOFT", "VERA", "HRA", "LN_TUNING", "FOURIERFT", "VBLORA", "RANDLORA"}
+ADAPTERS = {"LORA", "ADALORA", "IA3", "LOHA", "LOKR", "OFT", "BOFT", "VERA", "HRA", "LN_TUNING", "FOURIERFT", "VBLORA", "RANDLORA", "TRAINABLE_TOKENS"}
 
 
 class NotChecked(Exception):

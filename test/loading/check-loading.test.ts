@@ -2,11 +2,14 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { describeLoading } from '../../src/cli/text/loading-text.js';
+import { tuners } from '../../src/core/models/adapters/kinds/tuners.js';
 import { extractLora, soup, verify } from '../../src/index.js';
 import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 import { standInPython } from '../fixtures/stand-in-python.js';
 
 // Verdicts on answers of a stand-in for Python; test/peers/loads.test.ts uses transformers.
+
+const program = new URL('../../python/layerloom_loads/__main__.py', import.meta.url);
 
 const written = async (): Promise<string> => {
   const { task, language } = writePair();
@@ -31,6 +34,13 @@ describe('verify with loads', () => {
     expect(words).toEqual([expect.stringMatching(/python\/layerloom_loads$/), out]);
     expect(loading && describeLoading(loading)).toBe(
       'loads as LlamaForCausalLM: no tensor is missing, unexpected or of another shape (transformers 5.0, torch 2.0)',
+    );
+  });
+
+  it('is asked of adapters of every kind that is read', () => {
+    const [, kinds = ''] = /^ADAPTERS = \{(.*)\}$/m.exec(readFileSync(program, 'utf8')) ?? [];
+    expect(kinds.split(', ')).toEqual(
+      expect.arrayContaining(['LORA', ...tuners.map(({ type }) => type)].map((kind) => `"${kind}"`)),
     );
   });
 
