@@ -12,6 +12,8 @@ export const apiPages = async (out) => {
   const app = await Application.bootstrapWithPlugins({
     entryPoints: [join(root, 'src/index.ts')],
     tsconfig: join(root, 'tsconfig.json'),
+    // The build has checked the types.
+    skipErrorChecking: true,
     plugin: ['typedoc-plugin-markdown', 'typedoc-vitepress-theme'],
     readme: 'none',
     name: 'API',
