@@ -4,6 +4,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Parser } from 'htmlparser2';
 
 const dist = fileURLToPath(new URL('dist', import.meta.url));
 const base = process.env.SITE_BASE ?? '/';
@@ -17,17 +18,15 @@ const fileOf = (pathname) => {
   );
 };
 
-const characters = { '&amp;': '&', '&quot;': '"', '&#39;': "'", '&lt;': '<', '&gt;': '>' };
-const unescaped = (text) => text.replace(/&(?:amp|quot|#39|lt|gt);/g, (found) => characters[found]);
-
 const read = (file) => {
   const links = new Set();
   const anchors = new Set();
   if (!file.endsWith('.html')) return { links, anchors };
-  const html = readFileSync(file, 'utf8').replace(/(<script\b[^>]*>).*?<\/script>/gs, '$1');
-  for (const [tag] of html.matchAll(/<[a-z](?:[^>"']|"[^"]*"|'[^']*')*>/gi))
-    for (const [, name, value] of tag.matchAll(/\s(href|src|id|name)="([^"]*)"/g))
-      (name === 'href' || name === 'src' ? links : anchors).add(unescaped(value));
+  const onopentag = (tag, { href, src, id, name }) => {
+    for (const link of [href, src]) if (link !== undefined) links.add(link);
+    for (const anchor of [id, tag === 'a' ? name : undefined]) if (anchor !== undefined) anchors.add(anchor);
+  };
+  new Parser({ onopentag }).end(readFileSync(file, 'utf8'));
   return { links, anchors };
 };
 
