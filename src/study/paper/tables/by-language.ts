@@ -2,7 +2,13 @@ import type { Board } from '../../scores/boards/board.js';
 import { figure, idOf, isMoreBetter, markBestIn, statistics } from '../../scores/boards/cells.js';
 import { labelOf } from '../../scores/boards/groups.js';
 import { benchmarkNotes, extremeNote, halfNote, hasIntervals } from '../../scores/layouts/notes.js';
-import type { Cell, Derived, ScoreTable, TableRow } from '../../scores/reading/score-table.js';
+import {
+  type Cell,
+  type Derived,
+  type ScoreTable,
+  type TableRow,
+  tableOf,
+} from '../../scores/reading/score-table.js';
 import { meanOf } from '../../scores/statistics/mean.js';
 
 const groups = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
@@ -33,7 +39,7 @@ export const byLanguage = (board: Board): ScoreTable[] =>
         ? rows.filter(({ cells }) => cells.some((cell) => cell !== null))
         : [];
     const hasHalf = shown.some(({ cells }) => cells.some((cell) => cell?.otherHalf !== undefined));
-    return {
+    return tableOf({
       id: idOf('table-1', benchmark),
       title: `${benchmark} by language`,
       caption:
@@ -49,8 +55,7 @@ export const byLanguage = (board: Board): ScoreTable[] =>
         : [],
       columns: groups.map((id) => ({ id, label: labelOf(id), kind: 'number' as const })),
       rows: shown,
-      refusals: [],
-    };
+    });
   });
 
 /**

@@ -5,7 +5,7 @@ import { figure, markBestIn, meanCell, meanOverLanguages, scaleFor } from '../..
 import { summarise } from '../../scores/boards/summaries.js';
 import { allLanguages } from '../../scores/reading/imported.js';
 import type { Scale } from '../../scores/reading/metrics.js';
-import type { Cell, ScoreTable, TableRow } from '../../scores/reading/score-table.js';
+import { type Cell, type ScoreTable, type TableRow, tableOf } from '../../scores/reading/score-table.js';
 import type { ScoredModel } from '../../scores/reading/scored-experiment.js';
 
 const shown = (scale: Scale): Scale =>
@@ -49,17 +49,14 @@ export const experts = (board: Board): ScoreTable[] => {
     ...meanRow(board, benchmark, columns),
   ]);
   return [
-    {
+    tableOf({
       id: 'table-5',
       title: 'Experts by benchmark',
       caption:
         'Mean over experts: shares of problems, and BLEU; empty cells were not run (Table 5 of the paper).',
-      notes: [],
-      derived: [],
       columns: columns.map(({ id, label }) => ({ id, label, kind: 'number' as const })),
       rows: rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
-      refusals: [],
-    },
+    }),
   ];
 };
 

@@ -19,6 +19,7 @@ import {
   fixed,
   type ScoreTable,
   type TableRow,
+  tableOf,
 } from '../../scores/reading/score-table.js';
 
 /**
@@ -44,14 +45,14 @@ const tenLanguages = [
  */
 export const oneLanguage = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) =>
-    board.languages.map((language) => tableOf(board, benchmark, language)),
+    board.languages.map((language) => ofLanguage(board, benchmark, language)),
   );
 
 const shownInTable1 = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
 
 const notShown = ['soup-default', 'ties-default', 'soup-of-each', 'multilingual'];
 
-const tableOf = (board: Board, benchmark: string, language: string): ScoreTable => {
+const ofLanguage = (board: Board, benchmark: string, language: string): ScoreTable => {
   const subject = board.subject(benchmark, language);
   const computed = subject === undefined ? [] : groupsOf(board, subject).map(({ id }) => id);
   const ids = sortGroups([...computed, ...board.imported.groupsOf(benchmark)]).filter(
@@ -98,7 +99,7 @@ const tableOf = (board: Board, benchmark: string, language: string): ScoreTable 
     : [];
   const used = ids.map((_, at) => rows.some(({ cells }) => cells[at] !== null));
   const hasHalf = rows.some(({ cells }) => cells.some((cell) => cell?.otherHalf !== undefined));
-  return {
+  return tableOf({
     id: `${idOf('table-2', benchmark)}/${language}`,
     title: `${benchmark}, ${language}`,
     caption:
@@ -127,8 +128,7 @@ const tableOf = (board: Board, benchmark: string, language: string): ScoreTable 
         isHigherBetter,
       ),
     })),
-    refusals: [],
-  };
+  });
 };
 
 /**

@@ -1,7 +1,7 @@
 import type { Board } from '../../scores/boards/board.js';
 import { figure, idOf, isMoreBetter, markBestIn } from '../../scores/boards/cells.js';
 import { benchmarkNotes } from '../../scores/layouts/notes.js';
-import type { ScoreTable } from '../../scores/reading/score-table.js';
+import { type ScoreTable, tableOf } from '../../scores/reading/score-table.js';
 
 const columns = [
   { id: 'soup-best', label: 'soup of pairs, best (mean)', kind: 'number' },
@@ -27,7 +27,7 @@ export const soups = (board: Board): ScoreTable[] =>
     }));
     // Without soups, Table 1 has the pairs.
     const hasSoups = rows.some(({ cells }) => cells.slice(2).some((cell) => cell !== null));
-    return {
+    return tableOf({
       id: idOf('table-6', benchmark),
       title: `${benchmark}: soups, and swaps of soups`,
       caption:
@@ -36,9 +36,7 @@ export const soups = (board: Board): ScoreTable[] =>
         ...benchmarkNotes(board, benchmark, { groups: columns.map(({ id }) => id) }),
         'Soup of pairs: the best configuration of each language, as in Table 1. The figures that the paper prints here for its default soup are those of its best one in Table 1.',
       ],
-      derived: [],
       columns,
       rows: hasSoups ? rows.filter(({ cells }) => cells.some((cell) => cell !== null)) : [],
-      refusals: [],
-    };
+    });
   });
