@@ -3,9 +3,7 @@ import { recipeYaml } from '../core/methods/recipe/document/recipe-yaml.js';
 import type { RecipeInput } from '../core/methods/recipes.js';
 import { exportDialects } from '../core/plan/export/export-dialects.js';
 import { checkFolders } from '../core/plan/export/mergekit-folders.js';
-import { withAdapters } from '../core/plan/export/mergekit-models.js';
 import { mergekitRecipe } from '../core/plan/export/mergekit-recipe.js';
-import { recipeFrom } from '../core/plan/export/own-recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
 export interface ExportOptions extends MergePlanOptions {
@@ -42,10 +40,10 @@ export const exportRecipe = async (
   if (!exportDialects.includes(dialect))
     throw invalidParameter('dialect', dialect, exportDialects.join(', '));
   const plan = await planMerge(input, options);
-  const { recipe, notes } = mergekitRecipe(plan, recipeFrom(plan, folder));
+  const { recipe, notes } = mergekitRecipe(plan, folder);
   await checkFolders(plan.inputs);
   return {
-    text: `${notes.map((note) => `# ${note}\n`).join('')}${recipeYaml(withAdapters(recipe, plan.inputs, folder))}\n`,
+    text: `${notes.map((note) => `# ${note}\n`).join('')}${recipeYaml(recipe)}\n`,
     notes,
   };
 };

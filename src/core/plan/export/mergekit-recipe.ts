@@ -5,10 +5,11 @@ import { isBuiltIn, methods } from '../../methods/index.js';
 import { parseDtype, torchName } from '../../tensor/dtype.js';
 import { movesRows, tensorOf } from '../operands.js';
 import type { MergePlan } from '../plan.js';
-import { modelEntry, modelOf, textOfModel, withBase } from './mergekit-models.js';
+import { modelEntry, modelOf, textOfModel, withAdapters, withBase } from './mergekit-models.js';
 import { mergekitMoe } from './mergekit-moe.js';
 import { averagesIn } from './mergekit-slices.js';
 import { cannotSay } from './mergekit-unsupported.js';
+import { recipeFrom } from './own-recipe.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -25,10 +26,15 @@ const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della
 /**
  * Writes a plan's recipe for mergekit, with float32 arithmetic and the plan's dtype.
  *
- * @param complete the plan's recipe with keys as in YAML, and models as mergekit finds them
+ * @param folder that relative paths start from
  * @throws EXPORT_UNSUPPORTED, naming a feature that mergekit lacks
  */
-export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe => {
+export const mergekitRecipe = (plan: MergePlan, folder: string): MergekitRecipe => {
+  const { recipe, notes } = written(plan, recipeFrom(plan, folder));
+  return { recipe: withAdapters(recipe, plan.inputs, folder), notes };
+};
+
+const written = (plan: MergePlan, complete: Json): MergekitRecipe => {
   // Leaves out `allow_non_finite`, because mergekit always computes with NaN and infinity.
   const { method, layout, max_shard_size: shardSize, allow_non_finite: _, ...rest } = complete;
   const name = String(method);
