@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { exportRecipe, type MergePlan, planMerge, type RecipeInput } from '../../src/index.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
-import { llamaConfig, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { llama, llamaConfig, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
+import { fusedMixture, mixtureConfig, separateMixture } from '../fixtures/mixtures.js';
 
 const tensorsOf = ({ shards, inputs }: MergePlan) =>
   new Map(
@@ -201,6 +202,48 @@ describe('a recipe exported for mergekit', () => {
     await expect(exportRecipe({ ...dare, layout: 'size' } as RecipeInput)).rejects.toThrow(
       /cannot say layout; .*--out-shard-size/,
     );
+  });
+
+  it('says that mergekit merges the experts of a layer as one', async () => {
+    const root = temporaryDirectory();
+    const forms = { fused: fusedMixture, separate: separateMixture };
+    for (const [form, make] of Object.entries(forms)) {
+      const of = (name: string, seed: number) =>
+        writeCheckpoint(join(root, form, name), { tensors: make({ seed }), config: mixtureConfig() });
+      const [base, a, b] = [of('base', 1), of('a', 2), of('b', 3)];
+      const notesOf = async (method: string) =>
+        (
+          await exportRecipe({
+            method,
+            base,
+            models: [a, b].map((model) => ({ model, weight: 1 })),
+          } as RecipeInput)
+        ).notes;
+      expect(await notesOf('ties')).toEqual([
+        'mergekit merges all experts of a layer as one tensor, so that ties of these differs',
+      ]);
+      expect(await notesOf('task_arithmetic')).toEqual([]);
+    }
+  });
+
+  it('says which tensors of a stack mergekit takes from another slice, in families without a table', async () => {
+    const root = temporaryDirectory();
+    const notesOf = async (model_type: string, models: readonly string[]) => {
+      for (const name of ['a', 'b'])
+        writeCheckpoint(join(root, model_type, name), {
+          ...llama({ layers: 2 }),
+          config: { ...llamaConfig({ layers: 2 }), model_type },
+        });
+      const slices = models.map((name) => ({
+        sources: [{ model: join(root, model_type, name), layerRange: [0, 2] }],
+      }));
+      return (await exportRecipe({ method: 'passthrough', slices } as unknown as RecipeInput)).notes;
+    };
+    expect(await notesOf('smollm3', ['a', 'b'])).toEqual([
+      'mergekit has no table of smollm3, and takes tensors outside layers from the first slice, layerloom from the last: model.norm.weight differs',
+    ]);
+    expect(await notesOf('smollm3', ['a', 'b', 'a'])).toEqual([]);
+    expect(await notesOf('llama', ['a', 'b'])).toEqual([]);
   });
 
   it('names models that mergekit would split as mappings, and leaves names out', async () => {

@@ -5,6 +5,7 @@ import { isBuiltIn, methods } from '../../methods/index.js';
 import { parseDtype, torchName } from '../../tensor/dtype.js';
 import { movesRows, tensorOf } from '../operands.js';
 import type { MergePlan } from '../plan.js';
+import { differencesOf } from './mergekit-differences.js';
 import { modelEntry, modelOf, textOfModel, withAdapters, withBase } from './mergekit-models.js';
 import { mergekitMoe } from './mergekit-moe.js';
 import { averagesIn } from './mergekit-slices.js';
@@ -81,7 +82,10 @@ const written = (plan: MergePlan, complete: Json): MergekitRecipe => {
   const recipe = tensorRecipe(rest, names, { usesBase, fromMergekit: rest['dialect'] === 'mergekit' });
   return {
     recipe: { merge_method: name, ...recipe, ...common },
-    notes: drawing.has(name) ? ['mergekit draws other random numbers, so that its result differs'] : [],
+    notes: [
+      ...(drawing.has(name) ? ['mergekit draws other random numbers, so that its result differs'] : []),
+      ...differencesOf(plan, name, rest['slices'] as readonly Json[] | undefined),
+    ],
   };
 };
 

@@ -1,0 +1,51 @@
+import { familyOfType } from '../../models/architecture/families.js';
+import { roleOutside } from '../../models/architecture/roles.js';
+import type { MergePlan } from '../plan.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Methods that read an element without the others of its tensor. */
+const byElement: ReadonlySet<string> = new Set([
+  'linear',
+  'passthrough',
+  'task_arithmetic',
+  'nearswap',
+  'ram',
+]);
+
+/** Model types in the tables of mergekit 0.1.5. */
+const tabled: ReadonlySet<string> = new Set(
+  [
+    'afmoe apertus arcee baichuan bert chatglm cohere cohere2 distilbert exaone falcon gemma gemma2 gemma3 gemma3_text',
+    'glm4 glm4_moe gpt2 gpt_bigcode gpt_neox granite granitemoehybrid internlm2 jais lfm2 llama llama4 mamba mistral',
+    'mistral3 mixformer-sequential mixtral olmo2 phi phi-msft phi3 phi3small qwen qwen2 qwen2_5_vl qwen2_vl qwen3',
+    'qwen3_moe qwen3_vl qwen3_vl_moe roberta solar stablelm stablelm_epoch starcoder2 t5 whisper',
+  ].flatMap((line) => line.split(' ')),
+);
+
+/** Returns how mergekit's result differs because it takes other tensors as one, or from another slice. */
+export const differencesOf = (
+  { shards, architecture: { family } }: MergePlan,
+  method: string,
+  slices: readonly Json[] = [],
+): string[] => {
+  const tensors = shards.flatMap((shard) => shard.tensors);
+  const hasExperts = tensors.some(({ name }) => /\.experts\.\d+\./.test(name));
+  const isStack = withoutRanges(slices[0]) !== withoutRanges(slices.at(-1));
+  const moved = tensors.find(
+    ({ name, layer }) => layer === null && roleOutside(familyOfType(family), name) !== 'embedding',
+  );
+  return [
+    ...(hasExperts && !byElement.has(method)
+      ? [`mergekit merges all experts of a layer as one tensor, so that ${method} of these differs`]
+      : []),
+    ...(isStack && moved !== undefined && !tabled.has(family)
+      ? [
+          `mergekit has no table of ${family}, and takes tensors outside layers from the first slice, layerloom from the last: ${moved.name} differs`,
+        ]
+      : []),
+  ];
+};
+
+const withoutRanges = (slice: Json | undefined): string =>
+  JSON.stringify(slice, (key, value: unknown) => (key === 'layer_range' ? undefined : value));
