@@ -254,6 +254,32 @@ describe('the vocabulary of a merge', () => {
     expect(JSON.parse(text)).toEqual({ eos_token_id: [0, 3], pad_token_id: 4 });
   });
 
+  it('takes the ids of the donor also where all vocabularies are equal', async () => {
+    const { root, a, b } = models({
+      a: {
+        tokens: words,
+        seed: 1,
+        config: { eos_token_id: 6, bos_token_id: 5 },
+        files: { 'generation_config.json': '{"eos_token_id": 6, "pad_token_id": 2}' },
+      },
+      b: {
+        tokens: words,
+        seed: 2,
+        config: { eos_token_id: 0, bos_token_id: 5 },
+        files: { 'generation_config.json': '{"eos_token_id": [0, 3]}' },
+      },
+    });
+    const recipe = { method: 'soup', models: [a, b] } as const;
+    const { config, out } = await merged(root, { ...recipe, tokenizerSource: b });
+    expect(config).toMatchObject({ eos_token_id: 0, bos_token_id: 5, vocab_size: 7 });
+    const text = readFileSync(join(out, 'generation_config.json'), 'utf8');
+    expect(JSON.parse(text)).toEqual({ eos_token_id: [0, 3], pad_token_id: 2 });
+    const donated = await planMerge({ ...recipe, tokenizerSource: b });
+    expect(donated.warnings.filter((warning) => warning.includes('eos_token_id'))).toEqual([]);
+    const own = await planMerge(recipe);
+    expect(own.warnings).toContain('config.json of a and b: eos_token_id 6 against 0; that of a is kept');
+  });
+
   it('warns of an id in config.json whose token the output lacks', async () => {
     const { a, b } = models({
       a: { tokens: words, added: ['<pad>'], seed: 1, config: { pad_token_id: 7 } },

@@ -7,10 +7,12 @@ const ofIds = /(^|_)token_(ids?|index)$|^(begin_)?suppress_tokens$|^bad_words_id
 
 export interface TokenMove {
   readonly from: number;
-  /** Rows after the change. */
-  readonly to: number;
+  /** Rows after the change; undefined if none. */
+  readonly to: number | undefined;
   idOf(id: number): number | undefined;
 }
+
+export const unmoved: TokenMove = { from: 0, to: undefined, idOf: (id) => id };
 
 /**
  * Returns the configuration keys that change with the vocabulary: its size and token ids, also in
@@ -52,6 +54,6 @@ const editsOf = (config: Json, move: TokenMove, extra: Json, isSized: boolean): 
   const changed = Object.entries(edits).filter(
     ([key, value]) => JSON.stringify(value) !== JSON.stringify(config[key]),
   );
-  const size = isSized && config['vocab_size'] !== move.to && 'vocab_size' in config;
+  const size = isSized && move.to !== undefined && config['vocab_size'] !== move.to && 'vocab_size' in config;
   return { ...Object.fromEntries(changed), ...(size ? { vocab_size: move.to } : {}) };
 };

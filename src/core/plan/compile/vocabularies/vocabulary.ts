@@ -10,6 +10,7 @@ import {
   idsOfUses,
   movedIds,
   type TokenMove,
+  unmoved,
   vocabularyEdits,
 } from '../../../models/checkpoint/config/token-ids.js';
 import { sideFileObject } from '../../../models/checkpoint/side-file-content.js';
@@ -59,29 +60,38 @@ export const inOneVocabulary = async (
   const donor = typeof request.source === 'number' ? request.source : baseOf(request);
   const owner =
     typeof request.source === 'number' ? donor : ownerOf(models, donor, (index) => found[index]?.rows);
-  const unchanged = (isDecided: boolean): InVocabulary => ({
-    models,
-    isDecided,
-    tokenizer: tokenizerOf(itemAt(models, owner)),
-    warnings:
-      owner === donor
-        ? []
-        : [
-            `${itemAt(models, donor).checkpoint.name} has no tokenizer: the output gets that of ${itemAt(models, owner).checkpoint.name}`,
-          ],
-    configEdits: () => ({}),
-    generationEdits: (config) => itemAt(models, 0).generationEdits?.(config) ?? {},
-  });
-  if (first === undefined || found.includes(undefined)) return unchanged(false);
-  if (haveOneTokenizer(models)) return unchanged(true);
+  const { checkpoint, generationEdits = () => ({}) } = itemAt(models, 0);
+  const { config = {}, name } = checkpoint;
+  const unchanged = async (isDecided: boolean): Promise<InVocabulary> => {
+    const { donated, generated } =
+      donor === 0 || owner !== donor ? noIds : await donatedIds(itemAt(models, donor), unmoved);
+    return {
+      models: withIds(models, donated),
+      isDecided,
+      tokenizer: tokenizerOf(itemAt(models, owner)),
+      warnings:
+        owner === donor
+          ? []
+          : [
+              `${itemAt(models, donor).checkpoint.name} has no tokenizer: the output gets that of ${itemAt(models, owner).checkpoint.name}`,
+            ],
+      configEdits: (edits) => vocabularyEdits({ ...config, ...edits }, unmoved, donated),
+      generationEdits: (of) => {
+        const edits = generationEdits(of);
+        return { ...edits, ...vocabularyEdits({ ...of, ...edits }, unmoved, generated) };
+      },
+    };
+  };
+  if (first === undefined || found.includes(undefined)) return await unchanged(false);
+  if (haveOneTokenizer(models)) return await unchanged(true);
   if (
     !(await haveTokenizers(models, session.tokenizers)) &&
     request.tokens.size === 0 &&
     request.padToMultipleOf === undefined
   )
-    return unchanged(false);
+    return await unchanged(false);
   // Like mergekit, does not compare tokens if layers are stacked with `rows`.
-  if (request.source === 'rows' && stacksLayers) return unchanged(true);
+  if (request.source === 'rows' && stacksLayers) return await unchanged(true);
   const written = models.find(({ tokenizer }) => (tokenizer?.files.length ?? 0) > 0);
   if (written !== undefined) throw ofRecipe(written);
   const inRows = models.map((model, index) => ({
@@ -92,7 +102,7 @@ export const inOneVocabulary = async (
   const merged = await session.remember(vocabularies, key, () =>
     mergeVocabularies(inRows, request, session.tokenizers),
   );
-  if (merged === undefined) return unchanged(isOneSize);
+  if (merged === undefined) return await unchanged(isOneSize);
   const moves = models.map((_, index) =>
     moveOf(itemAt(merged.models, index).own, itemAt(found, index)?.rows ?? 0, merged.rows),
   );
@@ -101,14 +111,11 @@ export const inOneVocabulary = async (
   );
   const ofDonor = itemAt(models, merged.donor);
   const { donated, generated } =
-    merged.donor === 0
-      ? { donated: {}, generated: {} }
-      : await donatedIds(ofDonor, itemAt(moves, merged.donor));
-  const { config = {}, name } = itemAt(models, 0).checkpoint;
+    merged.donor === 0 ? noIds : await donatedIds(ofDonor, itemAt(moves, merged.donor));
   const editsOf = (edits: Edits): Edits =>
     vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
   return {
-    models: wrapped,
+    models: withIds(wrapped, donated),
     isDecided: true,
     tokenizer: { checkpoint: tokenizerOf(ofDonor).checkpoint, files: merged.files },
     warnings: [...merged.warnings, ...withoutToken(name, config, editsOf({}))],
@@ -117,12 +124,28 @@ export const inOneVocabulary = async (
   };
 };
 
+/** The donor's ids, for `config.json` and `generation_config.json`. */
+type DonatedIds = Readonly<Record<'donated' | 'generated', Edits>>;
+
+const noIds: DonatedIds = { donated: {}, generated: {} };
+
+/** Gives the first model the output's ids, so that checks do not warn that its own are kept. */
+const withIds = (models: readonly OpenedModel[], donated: Edits): readonly OpenedModel[] =>
+  models.map((model, index) => {
+    const { checkpoint, configEdits } = model;
+    const edits = index === 0 ? vocabularyEdits(checkpoint.config ?? {}, unmoved, donated) : {};
+    if (Object.keys(edits).length === 0) return model;
+    const config = { ...checkpoint.config, ...edits };
+    return { ...model, configEdits: { ...configEdits, ...edits }, checkpoint: { ...checkpoint, config } };
+  });
+
 const donatedIds = async (
-  { checkpoint }: OpenedModel,
+  { checkpoint, generationEdits = () => ({}) }: OpenedModel,
   move: TokenMove,
-): Promise<{ readonly donated: Edits; readonly generated: Edits }> => {
+): Promise<DonatedIds> => {
   const donated = idsOfUses(movedIds(checkpoint.config ?? {}, move));
-  const inGeneration = (await sideFileObject(checkpoint, 'generation_config.json')) ?? {};
+  const file = (await sideFileObject(checkpoint, 'generation_config.json')) ?? {};
+  const inGeneration = { ...file, ...generationEdits(file) };
   return { donated, generated: { ...donated, ...idsOfUses(movedIds(inGeneration, move)) } };
 };
 
