@@ -1,4 +1,4 @@
-/** Waits for all, then throws the first failure in order, whatever failed first. */
+/** Waits for all promises, then throws the failure of the first in the list, not the earliest in time. */
 export const allInOrder = async <const Given extends readonly unknown[]>(
   promises: Given,
 ): Promise<{ -readonly [Index in keyof Given]: Awaited<Given[Index]> }> => {

@@ -1,7 +1,7 @@
 /** Largest acceptable edit distance. */
 const reach = (a: string, b: string): number => Math.min(3, Math.floor(Math.max(a.length, b.length) / 3));
 
-/** Longest word that is compared, because no key is longer. */
+/** Maximum length of a word that is compared; all keys are shorter. */
 const longest = 64;
 
 /** Returns the most similar candidate, if any is similar enough. Ignores case, `_` and `-`. */

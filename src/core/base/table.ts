@@ -8,7 +8,7 @@ const borders = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
   `${side}-right`,
 ]);
 
-/** Most rows; cli-table3 takes quadratic time. */
+/** Maximum rows, because cli-table3 takes quadratic time. */
 const mostRows = 4000;
 
 const shortened = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
@@ -38,7 +38,7 @@ const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonl
   return blocks.map(({ begin, end }) => rows.map((row) => [...row.slice(0, 1), ...row.slice(begin, end)]));
 };
 
-/** Columns from `rightFrom` on are right-aligned. Above 4000 rows, shows only the first and last. */
+/** Formats rows; right-aligns columns from `rightFrom` on. Above 4000 rows, shows the first and last. */
 export const plainTable = (
   rows: readonly (readonly string[])[],
   rightFrom = Number.POSITIVE_INFINITY,
@@ -102,7 +102,7 @@ const rangeOfFiles = (first: string, last: string): string => {
   return `${first.slice(0, -total.length)} … ${number}${rest}`;
 };
 
-/** Rows of file, tensors and size; equal neighbours share a row. */
+/** Returns table rows of file, tensors and size; equal neighbours share a row. */
 export const shardRows = (shards: readonly ShardLine[], sizeOf: (bytes: number) => string): string[][] =>
   joinRuns(
     shards,

@@ -1,6 +1,6 @@
 import { relative, resolve } from 'node:path';
 
-/** Matches a folder for models that a caller has in memory, removed after the call. */
+/** Matches the temporary folder of models that a caller has in memory; it is removed after the call. */
 const scratch = /\/\.layerloom-scratch-[0-9a-f]{32}\//;
 
 /** Replaces a temporary path by `./NAME`. */

@@ -1,7 +1,7 @@
 /** Matches spaces at which no line may break: after numbers and colons, and around arrows. */
 const fixed = /(?<=[\d:→]) (?=\S)| (?=[→%])/g;
 
-/** Words longer than `width` stay whole. */
+/** Breaks text into lines of at most `width`; longer words stay whole. */
 export const wrap = (text: string, width: number): string[] => {
   const lines: string[] = [];
   for (const word of text.replace(fixed, '\u00a0').split(' ')) {

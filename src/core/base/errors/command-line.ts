@@ -20,8 +20,8 @@ export const argument = (text: string): Argument => ({ argument: text });
 export const madeCommands = new Map<string, readonly (string | Argument)[]>();
 
 /**
- * Returns a layerloom command, quoted for the shell. Makes every command in messages and pages, so that tests
- * can find and run all of them.
+ * Returns a layerloom command, quoted for the shell. All commands in messages and pages are made here, so
+ * that tests can run each.
  *
  * @param words placeholders are in capitals: `DIR`
  */

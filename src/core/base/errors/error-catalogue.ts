@@ -22,7 +22,7 @@ import {
   usage,
 } from './sentence.js';
 
-/** NaN and infinity: how many elements, or where one is. */
+/** NaN and infinity in a tensor: the number of elements, or the place of one. */
 export type NonFinite =
   | { readonly tensor: string; readonly model: string; readonly count: number }
   | {
@@ -258,7 +258,7 @@ export const catalogue = {
   INTERRUPTED: interrupted`interrupted; ${or('state', 'nothing was written')}${also<{ out?: string; evaluation?: string; answers?: 'kept' | 'lost'; fetched?: number }>()}`,
 } satisfies Record<string, Sentence<never>>;
 
-/** Most characters of a text in a message: several long commands fit, but files may hold megabytes. */
+/** Maximum characters of a text in a message. Several long commands fit; files may hold megabytes. */
 const mostShown = 20_000;
 
 export const cut = (text: string, most = mostShown): string =>

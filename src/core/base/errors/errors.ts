@@ -7,10 +7,10 @@ import { optionName } from './option-name.js';
 import type { ExitCode, Sentence } from './sentence.js';
 import { visible, visibleLine } from './visible.js';
 
-/** Details that are shown unescaped, because they consist of escaped texts, or are values shown as JSON. */
+/** Details that stay unescaped: `excerpt` and `message` are escaped already, `value` is shown as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
-/** Makes untrusted names one line without control characters. */
+/** Escapes control characters and newlines in strings at any depth, because names are untrusted. */
 const shown = (value: unknown, key = ''): unknown => {
   if (shownAsTheyAre.includes(key)) return value;
   if (typeof value === 'string') return visibleLine(cut(value));
@@ -27,7 +27,7 @@ export type ErrorCode = keyof Catalogue;
 /** Details of errors with this code, without context. */
 export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>[0];
 
-/** Every code. */
+/** All error codes. */
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
 /** Facts that callers add to an error on its way up. */
@@ -40,9 +40,9 @@ export interface ErrorContext {
     | undefined;
   /** The parameter as an option, if the user wrote one: `--base`. */
   readonly option?: string | undefined;
-  /** In a batch, the merge of the error. */
+  /** The batch's merge in which the error occurred. */
   readonly merge?: string | undefined;
-  /** The directory with finished work, for `--resume`. */
+  /** Directory with the finished work, which `--resume` continues. */
   readonly keptIn?: string | undefined;
   /** Earlier warnings that may explain the error, such as about an ignored key. */
   readonly warnings?: readonly string[] | undefined;
@@ -59,7 +59,7 @@ export interface ContextDetails {
   readonly warnings?: readonly string[];
 }
 
-/** The place in a recipe replaces `file`, but `path` in `details` stays. */
+/** Adds the context: `place` overrides the file in `details`, but `recipePath` does not override `path`. */
 const withContext = <Details>(
   details: Details,
   { recipePath, place, merge, keptIn, warnings = [] }: ErrorContext,
@@ -87,8 +87,8 @@ const spelt = <Details extends object>(details: Details, { option, place }: Erro
 };
 
 /**
- * The only error class. `code` is for programs. `message` is for people: escaped, it names file, tensor and
- * remedy. `details` has its values unescaped.
+ * The only error class. Programs read `code` and `details`. People read `message`, which is escaped and names
+ * file, tensor and remedy.
  */
 export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
@@ -103,7 +103,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     { context = {}, ...options }: ErrorOptions & { context?: ErrorContext } = {},
   ) {
     const entry = catalogue[code] as unknown as Sentence<ErrorDetails<Code>>;
-    // USAGE quotes the user's own text, and commander's messages may have two lines.
+    // Escapes nothing in USAGE: it quotes the user's own text, and commander's messages may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
     // Drops the cause, because a SyntaxError quotes the file's text, and programs print the causes of errors.
     const cause = options.cause instanceof SyntaxError ? {} : options;
@@ -157,7 +157,9 @@ export const withPath = (error: unknown, path: string): unknown => {
   return error;
 };
 
-/** Plain words for reasons that users can remove. Others keep the system's words, for administrators. */
+/**
+ * Plain words for errors that users can resolve. Other errors keep the system's words, for administrators.
+ */
 const plainReasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   ENOTDIR: 'a part of its path is a file, not a directory',
@@ -187,7 +189,7 @@ export const reasonOf = (error: unknown): string => {
   return system.replace(/^(E[A-Z\d]+): (.+)$/s, '$2 ($1)');
 };
 
-/** Returns where a text stops being JSON, without quoting it: it may be another file's. */
+/** Returns where a text stops being JSON. Does not quote the text, which may be a private file's. */
 const jsonFault = (error: Error): string | undefined => {
   if (!(error instanceof SyntaxError) || !/\bJSON\b/.test(error.message)) return undefined;
   const { position } = / at position (?<position>\d+)/.exec(error.message)?.groups ?? {};

@@ -14,8 +14,8 @@ const reachedLimit = (): string | undefined => {
 };
 
 /**
- * Returns `EMFILE` or `ENFILE`; from the error's code if it has one, because a path in the message may
- * contain the name.
+ * Returns `EMFILE` or `ENFILE` from the error's code. Searches the message only if there is no `errno`,
+ * because a path in it may contain the name.
  */
 const nameIn = ({ errno, code, message }: NodeJS.ErrnoException): string | undefined =>
   /\bE[MN]FILE\b/.exec(errno === undefined ? message : (code ?? ''))?.[0];

@@ -1,4 +1,4 @@
-/** @throws RangeError if absent: a bug, which a default would hide */
+/** @throws RangeError for an absent item: a default would hide the bug */
 export const itemAt = <T>(items: ArrayLike<T>, index: number): T => {
   if (!(index >= 0 && index < items.length))
     throw new RangeError(`there is no item ${index} of ${items.length}`);
@@ -11,7 +11,7 @@ export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string):
   return record[key] as V;
 };
 
-/** Returns an object of these properties alone, in this order. */
+/** Returns an object with only these properties, in this order. */
 export const pick = <T extends object, const K extends keyof T>(from: T, ...keys: readonly K[]): Pick<T, K> =>
   Object.fromEntries(keys.map((key) => [key, from[key]])) as Pick<T, K>;
 
@@ -28,7 +28,7 @@ export const valueAt = <K, V>(map: { has(key: K): boolean; get(key: K): V | unde
   return map.get(key) as V;
 };
 
-/** Groups items by key, in the order of first items. */
+/** Groups items by key. Groups are in the order of their first items. */
 export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> => {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -41,7 +41,7 @@ export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
 };
 
 /**
- * Adds a value to a cache, dropping the oldest entry beyond `most`.
+ * Adds a value to a cache. Drops the oldest entry if there are more than `most`.
  *
  * @returns the value
  */

@@ -14,7 +14,11 @@ let spelling = ofFunctions;
  */
 export const optionName: OptionSpelling = (name, value) => spelling(name, value);
 
-/** @returns a function that restores the previous spelling */
+/**
+ * Sets the spelling of options.
+ *
+ * @returns a function that restores the previous spelling
+ */
 export const spellBy = (by: OptionSpelling): (() => void) => {
   const former = spelling;
   spelling = by;

@@ -50,7 +50,7 @@ export const interrupted = sentence(exitCodes.interrupted);
 export const some = (names: readonly string[], shown = 5): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
-/** Declares details for programs that the message does not show. */
+/** Declares details that only programs read: the message does not show them. */
 export const also =
   <Details>() =>
   (_details: Details): string =>
@@ -88,7 +88,7 @@ export const each =
 
 type Failure<Key extends string> = { readonly [K in Key]: string } & { readonly message: string };
 
-/** Reports each cause once, after everything that failed for it. */
+/** Reports each cause once, after the names of all that failed from it. */
 export const byCause =
   <Name extends string, Key extends string>(name: Name, key: Key, shown = 3) =>
   (details: { [N in Name]: readonly Failure<Key>[] }): string => {
@@ -115,7 +115,7 @@ export const quoted =
   (details: { [N in Name]: string }): string =>
     JSON.stringify(details[name]);
 
-/** Words to omit if the detail is absent. */
+/** Formats an optional detail; without it, the text is empty. */
 export const maybe =
   <Name extends string, Value = string>(name: Name, words: (value: Value) => string) =>
   (details: { [N in Name]?: Value | undefined }): string => {

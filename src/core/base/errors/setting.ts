@@ -1,16 +1,16 @@
 import * as z from 'zod';
 
-// A block of settings is a zod object with camel-case keys and words, from which types, checks, JSON Schema
-// and docs tables derive.
+// A block of settings is a zod object with camel-case keys and `SettingWords`. Types, checks, JSON Schemas
+// and tables in the docs derive from it.
 
 export interface SettingWords {
   /** Markdown for the docs and JSON Schemas. */
   readonly meaning: string;
-  /** The end of "KEY: expected …"; default: from the type. */
+  /** The end of "KEY: expected …"; default: derived from the type. */
   readonly expected?: string;
-  /** Valid names, for "did you mean"; default: the type's. */
+  /** Valid names, for "did you mean"; default: derived from the type. */
   readonly names?: readonly string[];
-  /** The value that applies without this key and without a default; default `none`. */
+  /** The effect of leaving out a key that has no default; default `none`. */
   readonly otherwise?: string;
 }
 

@@ -3,9 +3,12 @@ const acting = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** Escapes untrusted names in a text of several lines like JSON, so that escaped JSON keeps its value. */
+/**
+ * Escapes control characters except newlines. The escapes are JSON's, so that JSON in the text keeps its
+ * value.
+ */
 export const visible = (text: string): string =>
   text.replace(acting, (character) => (character === '\n' ? character : escaped(character)));
 
-/** Escapes one line of text, including newlines, so that no name can imitate a line of ours. */
+/** Escapes control characters and newlines, so that a name cannot imitate a line of ours. */
 export const visibleLine = (text: string): string => text.replace(acting, escaped);

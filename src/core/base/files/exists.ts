@@ -3,14 +3,13 @@ import { isAbsolute, resolve } from 'node:path';
 import { isForbidden, unlessMissing } from './unless-missing.js';
 
 /**
- * Throws if the system cannot tell, because "no" could lead to another model.
+ * Throws if the system cannot tell: with `false`, a caller could open another model.
  *
  * @throws READ_FAILED
  */
 export const exists = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path))) !== undefined;
 
-/** @throws READ_FAILED */
 export const allExist = async (paths: readonly string[]): Promise<boolean> =>
   (await Promise.all(paths.map(exists))).every(Boolean);
 
@@ -22,8 +21,8 @@ export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
   });
 
 /**
- * False if this user may not search the folder, such as a service's working directory. The user cannot mean a
- * path in it.
+ * Like `exists`, for a path in a folder. False if the user may not search the folder, such as a service's
+ * working directory: the user cannot mean a path in it.
  */
 export const existsIn = async (folder: string, path: string): Promise<boolean> => {
   try {

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { nearest } from '../nearest.js';
 
 /**
- * Returns a missing path with its first missing part replaced by the most similar name there. It is
- * synchronous, because messages are made synchronously.
+ * Returns a missing path with its first missing part replaced by the most similar name in that directory.
+ * Synchronous, because making messages is.
  *
  * @param spelling as the user wrote the path
  */

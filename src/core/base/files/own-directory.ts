@@ -1,8 +1,8 @@
 import { lstatSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
-// Decides whether files may be removed in a directory that others can reach, such as a shared cache. A link
-// there, or a directory that its owner exchanges meanwhile, could lead to other files.
+// Decides whether files may be removed in a shared directory, such as a cache. A link, or a directory that
+// its owner replaces meanwhile, could lead to other files.
 
 /** Returns why nothing may be removed in a directory: it is a link, not a directory, or another user's. */
 export const foreignDirectory = (path: string): string | undefined => {
@@ -14,7 +14,7 @@ export const foreignDirectory = (path: string): string | undefined => {
   return `${path} belongs to another user (${found.uid}); run as that user, or use another place`;
 };
 
-/** Returns the first reason among directories from `root` down to `path`. */
+/** Returns the first such reason among the directories from `root` down to `path`. */
 export const foreignBelow = (root: string, path: string): string | undefined => {
   let at = root;
   let reason = foreignDirectory(at);

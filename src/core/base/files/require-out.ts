@@ -1,6 +1,5 @@
 import { LayerloomError } from '../errors/errors.js';
 
-/** @throws INVALID_PARAMETER */
 export const requireOut = (options: { readonly out: string } | undefined): void => {
   if (typeof options?.out !== 'string')
     throw new LayerloomError('INVALID_PARAMETER', {

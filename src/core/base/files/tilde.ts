@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** Matches a tilde that a shell would expand: at a path's start, or after `NAME=` or `BASE+`. */
 const tilde = /(?<=^|[=+])~(?<user>[a-z_][\w-]*)?(?<rest>\/.*)?$/;
 
-/** Matches a variable that a shell would expand there. */
+/** Matches a variable that a shell would expand in the same places. */
 const variable = /(?<=^|[=+])\$(?:\{(?<braced>[A-Z][A-Z\d_]+)\}|(?<bare>[A-Z][A-Z\d_]+))(?<rest>\/.*)?$/;
 
 /**
@@ -31,7 +31,7 @@ export const unexpandedIn = (text: string, by = ''): string | undefined => {
   const { braced, bare, rest = '' } = variable.exec(text)?.groups ?? {};
   const name = braced ?? bare;
   if (name === undefined) return tildeIn(text, by);
-  // Names no other variable, because it may be secret, and the text may come from someone else.
+  // Writes no other variable's value: it may be secret, and the text may come from someone else.
   const remedy =
     name === 'HOME'
       ? `write ${join(homedir(), rest)}`

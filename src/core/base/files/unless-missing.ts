@@ -15,7 +15,7 @@ export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T |
     throw readFailed(file, cause);
   });
 
-/** False if a text was read but refused. */
+/** True if the system could not read an existing file; false if a text was read but refused. */
 export const isUnreadable = (cause: unknown): boolean =>
   cause instanceof Error && 'errno' in cause && !isMissing(cause);
 
@@ -25,7 +25,7 @@ export const isForbidden = (error: unknown): boolean =>
   ['EACCES', 'EPERM'].includes(codeOf(error.cause) ?? '');
 
 /**
- * Empty if the directory is missing.
+ * Returns the names in a directory; none if it is missing.
  *
  * @throws READ_FAILED
  */

@@ -9,7 +9,7 @@ const failureOf =
       ? cause
       : new LayerloomError(code, { file, reason: reasonOf(cause) }, { cause });
 
-/** Returns the cause if it is a LayerloomError. */
+/** Makes an error with the system's reason; returns a LayerloomError unchanged. */
 export const readFailed = failureOf('READ_FAILED');
 
 export const writeFailed = failureOf('WRITE_FAILED');
@@ -28,12 +28,12 @@ export const reading = attempting(readFailed);
 
 export const writing = attempting(writeFailed);
 
-/** Matches system calls that write. If there is no room, `open` fails as a write. */
+/** Matches system calls that write. `open` counts as a write only for the codes in `needsRoom`. */
 const writes =
   /^(chmod|close|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
 const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
 
-/** Returns other errors unchanged. */
+/** Converts system errors to LayerloomErrors; returns other errors unchanged. */
 export const withCode = (error: unknown): unknown => {
   if (error instanceof LayerloomError || !(error instanceof Error)) return error;
   const { syscall, path, dest, code } = error as NodeJS.ErrnoException & { readonly dest?: string };
