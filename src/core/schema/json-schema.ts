@@ -5,7 +5,7 @@ import type { ParameterSpec } from '../methods/framework/declaration/settings.js
 import { spelt } from '../methods/recipe/block.js';
 import { expertSchema } from '../methods/swaps/mixture.js';
 
-/** Draft 7, which editors support best. */
+/** A JSON Schema of draft 7, which editors support best. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export type Properties = Readonly<Record<string, JsonSchema>>;
@@ -31,7 +31,6 @@ export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({
   ...(spec.json ?? { type: ['number', 'boolean', 'string'] }),
 });
 
-/** Schema of a value, a gradient over layers, or values with filters. */
 export const settingOf = (spec: ParameterSpec): JsonSchema => {
   const value = spec.json ?? { type: ['number', 'boolean', 'string'] };
   const values = { anyOf: [value, listOf(value)] };
@@ -77,7 +76,7 @@ export const converted = (schema: z.ZodType): JsonSchema => {
 export const propertiesOf = (block: z.ZodObject): Properties =>
   (converted(block) as { properties: Properties }).properties;
 
-/** Divides cases by a key, so that editors report a mistake against one method only. */
+/** Selects a schema by a key's value, so that editors report mistakes against one method only. */
 export const byKey = (key: string, cases: ReadonlyMap<string, JsonSchema>): readonly JsonSchema[] =>
   [...cases].map(([value, then]) => ({
     if: { properties: { [key]: { const: value } }, required: [key] },

@@ -46,7 +46,7 @@ const token: JsonSchema = strict(
 
 const common = propertiesOf(commonSettings);
 
-/** The schema also allows these keys in nested recipes. */
+/** Keys of the output; allowed in nested recipes too. */
 const output = propertiesOf(outputSettings);
 
 const recipeProperties: Properties = {
@@ -80,7 +80,7 @@ const layerRange: JsonSchema = {
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** Allows keys under `parameters` too, as in each dialect. */
+/** Allows keys under `parameters` too, as both dialects do. */
 const withParameters = (
   properties: Properties,
   settings: Properties,
@@ -162,7 +162,7 @@ const recipeOf = (method: Method<never>): JsonSchema => {
   return withParameters({ method: named, ...recipeProperties, name: text }, properties, alternatives);
 };
 
-/** Covers both dialects; derived from the methods' schemas. */
+/** Returns the JSON Schema of recipes in both dialects, derived from the methods' schemas. */
 export const recipeSchema = (): JsonSchema => {
   const known = [...methods.values()];
   const recipes = new Map(known.map((method) => [method.name, reference(method.name)]));

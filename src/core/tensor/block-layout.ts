@@ -22,7 +22,7 @@ export const bytesOfRow = (type: BlockType, width: number): number | undefined =
   return width % elements === 0 ? (width / elements) * bytes : undefined;
 };
 
-/** GGUF's storage of a tensor: in blocks along rows, which may be permuted. */
+/** How GGUF stores a tensor: in blocks along rows. Rows may be permuted. */
 export interface BlockLayout {
   readonly type: BlockType;
   readonly width: number;

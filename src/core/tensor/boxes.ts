@@ -1,22 +1,22 @@
 import { itemAt } from '../base/errors/lookup.js';
 import { elementsOf, type Shape } from './reference.js';
 
-/** First index in each dimension, and sizes. */
+/** A box in a tensor: the first index and the size in each dimension. */
 export interface Box {
   readonly at: Shape;
   readonly sizes: Shape;
 }
 
-/** Most pieces. A program holds 4,096 byte ranges, and a merge reads several models. */
+/** Maximum pieces of a tensor. A program has at most 4,096 byte ranges, and a merge reads several models. */
 export const mostPieces = 1024;
 
-/** Most runs: twice those of a vocabulary of 256,000 tokens that 8 devices divide by columns. */
+/** Maximum runs: twice those of 256,000 rows that 8 devices divide by columns. */
 const mostRuns = 1 << 22;
 
 /**
  * Returns why boxes do not contain each element of a shape exactly once.
  *
- * @param shape of a checked number of elements
+ * @param shape with a number of elements that `elementCount` accepts
  */
 export const coverProblem = (shape: Shape, boxes: readonly Box[]): string | undefined => {
   if (boxes.length > mostPieces) return `it has ${boxes.length} pieces, and may have ${mostPieces}`;
@@ -36,7 +36,7 @@ const isWithin = (shape: Shape, { at, sizes }: Box): boolean =>
   sizes.length === shape.length &&
   shape.every((extent, dimension) => itemAt(at, dimension) + itemAt(sizes, dimension) <= extent);
 
-/** True if planes separate all boxes, one plane after another. */
+/** True if repeated cuts by planes separate all boxes. Interlocking boxes count as not separate. */
 const areApart = (boxes: readonly Box[], dimensions: number): boolean => {
   if (boxes.length < 2) return true;
   for (let dimension = 0; dimension < dimensions; dimension += 1) {
@@ -62,7 +62,7 @@ const groupsAlong = (boxes: readonly Box[], dimension: number): readonly (readon
   return groups;
 };
 
-/** Returns the last dimension that the box does not fill. Runs of elements end there. */
+/** Returns the last dimension that the box does not fill. From there on, its elements are consecutive. */
 const cutOf = (shape: Shape, { sizes }: Box): number =>
   Math.max(
     0,
@@ -72,7 +72,7 @@ const cutOf = (shape: Shape, { sizes }: Box): number =>
 const runsIn = (shape: Shape, box: Box): number =>
   box.sizes.slice(0, cutOf(shape, box)).reduce((product, extent) => product * extent, 1);
 
-/** Consecutive elements: the first in the tensor, the first in the box, and their number. */
+/** Consecutive elements: index of the first in the tensor, its index in the box, and their number. */
 export type Run = readonly [to: number, from: number, count: number];
 
 const strideOf = (shape: Shape, dimension: number): number => elementsOf(shape.slice(dimension + 1));
@@ -114,7 +114,7 @@ export const boxesOfRange = ([extent, ...inner]: Shape, from: number, to: number
   ];
 };
 
-/** Returns the largest number of elements that divides the runs of all boxes, and their places. */
+/** Returns the greatest common divisor of all runs' lengths and offsets. */
 export const unitOf = (shape: Shape, boxes: readonly Box[]): number =>
   greatestDivisor(
     boxes.flatMap((box) => {

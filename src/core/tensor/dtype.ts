@@ -1,6 +1,6 @@
 import { valueAt } from '../base/errors/lookup.js';
 
-/** Bits of each safetensors dtype. The reference implementation writes tensors of later dtypes first. */
+/** Bits of each safetensors dtype. The safetensors library writes tensors of later dtypes first. */
 const bits = {
   BOOL: 8,
   F4: 4,
@@ -31,7 +31,6 @@ export type Dtype = keyof typeof bits;
 
 const order = new Map(Object.keys(bits).map((name, index) => [name as Dtype, index]));
 
-/** Dtypes in which kernels compute. */
 export const arithmeticDtypes = [
   'BF16',
   'F16',
@@ -65,7 +64,7 @@ export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
   return same;
 };
 
-/** Compares dtypes: negative if the reference implementation writes tensors of `a` first. */
+/** Sorts dtypes as the safetensors library orders tensors: negative if `a` comes first. */
 export const compareDtypes = (a: Dtype, b: Dtype): number => valueAt(order, b) - valueAt(order, a);
 
 /** Names of floating-point dtypes for `--dtype`; the first is torch's, as in `config.json`. */

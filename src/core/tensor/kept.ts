@@ -1,6 +1,6 @@
 import { itemAt } from '../base/errors/lookup.js';
 
-/** Encodes rows of 1 or 0 as a bit set in base64, lowest bit first. */
+/** Encodes a flag per row (0 or 1) as a bit set in base64, lowest bit first. */
 export const encodeKept = (kept: Uint8Array): string => {
   const bits = new Uint8Array(Math.ceil(kept.length / 8));
   for (const [row, keeps] of kept.entries())

@@ -1,4 +1,4 @@
-/** U8 has an offset of 128, U4 of 8; NF4 and FP4 index tables of bitsandbytes. */
+/** U8 stores value + 128, U4 value + 8. NF4 and FP4 are indexes into tables of bitsandbytes. */
 export const codeKinds = ['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'E2M1', 'U4', 'NF4', 'FP4'] as const;
 
 export type CodeKind = (typeof codeKinds)[number];
@@ -6,20 +6,18 @@ export type CodeKind = (typeof codeKinds)[number];
 export const bitsOfCode = (codes: CodeKind): number =>
   codes === 'E2M1' || codes === 'U4' || codes === 'NF4' || codes === 'FP4' ? 4 : 8;
 
-/** Orders of codes, as `Codes::Order` in native/jobs/program.hpp. */
+/** Orders of codes; `Codes::Order` in native/jobs/program.hpp describes them. */
 export const codeOrders = ['across', 'swapped', 'interleaved', 'down'] as const;
 
 export type CodeOrder = (typeof codeOrders)[number];
 
-/** Layout of codes in consecutive matrices. */
 export interface CodesInRows {
   readonly codes: CodeKind;
   /** Default: `across`. */
   readonly order?: CodeOrder | undefined;
-  /** Size of a stored matrix. */
   readonly rows: number;
   readonly width: number;
-  /** Elements from one row to the next, with padding; for `down`, words from a row of words. */
+  /** Elements from one row to the next, including padding; for `down`, 32-bit words between rows of words. */
   readonly stride: number;
 }
 
@@ -36,13 +34,12 @@ export const factorKinds = ['times', 'divisor'] as const;
 
 export type FactorKind = (typeof factorKinds)[number];
 
-/** Layout of quantised blocks in consecutive matrices. */
 export interface QuantisedBlocks extends CodesInRows {
   /** Size of a block, whose elements share a scale. Each matrix starts a new block. */
   readonly block: readonly [rows: number, columns: number];
   /** True if the tensor is the transpose of each stored matrix. */
   readonly transposed: boolean;
-  /** A float32 factor by which products are multiplied and then rounded again. */
+  /** A float32 factor for each product, which is then rounded again. */
   readonly after?: number | undefined;
 }
 
@@ -52,7 +49,7 @@ export interface ZeroPoints<Reference> extends Omit<CodesInRows, 'rows' | 'width
   readonly of: Reference;
 }
 
-/** Scales as bytes that index 256 numbers, times the scale of the byte's block, plus an offset. */
+/** Quantised scales: each is `numbers[byte]` times the scale of the byte's block, plus `offset`. */
 export interface NestedScales<Reference> {
   readonly block: number;
   readonly offset: number;

@@ -10,7 +10,6 @@ export interface TensorPiece {
   readonly file: number;
   readonly begin: number;
   readonly end: number;
-  /** First index in each dimension, and sizes. */
   readonly at: Shape;
   readonly sizes: Shape;
 }
@@ -25,11 +24,13 @@ export interface TensorReference {
   readonly shape: Shape;
   /** An adapter's change to these bytes; the value is the sum, rounded to `dtype`. */
   readonly change?: TensorChange;
-  /** How quantised values are computed; then `begin` and `end` locate codes, and `dtype` is the output's. */
+  /**
+   * For quantised tensors: how values are computed. `begin` and `end` locate codes; `dtype` is the output's.
+   */
   readonly quantised?: QuantisationLayout<TensorReference>;
-  /** How values are computed from a container's blocks; then `dtype` is the output's. */
+  /** For blocks of a container: how values are computed; `dtype` is the output's. */
   readonly blocks?: BlockLayout;
-  /** Two or more boxes with each element once; then `file`, `begin` and `end` are the first one's. */
+  /** Two or more boxes that contain each element once; `file`, `begin` and `end` are the first box's. */
   readonly pieces?: readonly TensorPiece[];
 }
 
@@ -50,7 +51,7 @@ export interface TensorChange {
 
 /** Returns the number of elements; undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴. */
 export const elementCount = (shape: Shape): number | undefined => {
-  // A product that float64 holds exactly was computed exactly.
+  // Float64 rounds no product up to this limit.
   const small = shape.reduce((product, extent) => product * extent, 1);
   if (small > 0 && small <= Number.MAX_SAFE_INTEGER) return small;
   let count = 1n;

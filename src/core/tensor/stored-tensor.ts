@@ -1,7 +1,7 @@
 import { itemAt } from '../base/errors/lookup.js';
 import { bitsOf, type Dtype } from './dtype.js';
 
-/** Operands have a symbol as their key, so that a plan's JSON does not contain it. */
+/** The key of an operand's kind. JSON omits symbols, so it is not in a plan's JSON. */
 export const operandKind: unique symbol = Symbol('kind of operand');
 
 /** Bytes of a plan's input: `inputs[input].files[file]` from `begin` to `end`. */
@@ -33,10 +33,10 @@ export const storedTensor = (
 export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
   `${input} ${file} ${begin} ${end}`;
 
-/** Ranges with equal keys are read once. */
+/** Returns a key for a byte range. Ranges with equal keys are read once. */
 export type IdOfSource = (source: StoredTensor) => string;
 
-/** A file that several inputs use (the base of adapters) counts once. */
+/** Identifies files by path, because several inputs may share one, such as the base of adapters. */
 export const idByPath =
   (inputs: readonly { readonly files: readonly { readonly path: string }[] }[]): IdOfSource =>
   ({ input, file, begin, end }) =>

@@ -12,7 +12,8 @@ export interface ObjectPlace {
   readonly begin: number;
   readonly end: number;
   /**
-   * Begin and end of each key and value, four numbers each; flat, because objects may have a million keys.
+   * Offsets, four per property: begin and end of the key, begin and end of the value. Flat, because objects
+   * may have a million keys.
    */
   readonly properties: readonly number[];
 }
@@ -82,7 +83,7 @@ type Piece = readonly [begin: number, end: number, content: string];
  * Changes only the edited values, so that other numbers keep their spelling (`1e-05`, `10000.0`). Takes one
  * pass.
  *
- * @param edits distinct paths, none within another; ignored inside a key without an object
+ * @param edits distinct paths, none within another; an inner path is ignored if its key has no object
  */
 export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
   const outer = new Map<string, unknown>();
@@ -109,7 +110,7 @@ export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
 };
 
 interface Style {
-  /** White space before the first key; undefined if it is on its object's line. */
+  /** White space before the first key; undefined if it is on the same line as `{`. */
   readonly indent: string | undefined;
   /** Text between a comma and the next key; `colon`: text between a key and its value. */
   readonly behindComma: string;
@@ -141,7 +142,7 @@ const changesOf = (
   const pieces: Piece[] = [];
   const absent = new Map([...values].filter(([, value]) => value !== undefined));
   let end: number | undefined;
-  /** Begin of the removed properties that precede the first one to stay. */
+  /** Begin of the removed properties before the first kept one. */
   let first: number | undefined;
   for (let at = 0; at < properties.length; at += 4) {
     const [keyBegin, keyEnd, begin, valueEnd] = properties.slice(at, at + 4) as [
@@ -183,7 +184,7 @@ const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): st
     },
     indent === undefined ? undefined : unit,
   );
-  // Values given as text keep their line ends.
+  // Indents before inserting values given as text, which keep their line ends.
   const placed = indent === undefined ? json : json.replaceAll('\n', behindComma);
   return numbers.length === 0 ? placed : placed.replaceAll(JSON.stringify(mark), () => numbers.shift() ?? '');
 };

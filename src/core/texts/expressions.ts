@@ -12,8 +12,7 @@ export const found = (expressions: readonly string[], texts: readonly string[]):
   });
 
 /**
- * Returns what an expression extracts from each text: from its first or last match, the first group that
- * matched, else the whole match.
+ * Returns the first or last match in each text: its first group with text, else the whole match.
  *
  * @throws SyntaxError for an invalid expression
  */

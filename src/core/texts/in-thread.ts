@@ -22,7 +22,7 @@ type Answer = { readonly value: unknown } | { readonly reason: string } | { read
 
 const everyMs = 50;
 
-/** Most memory, several times what the largest tokenizers need. */
+/** Memory limit: several times what the largest tokenizers need. */
 const mostMegabytes = 2048;
 
 /** A thread for a library that reads texts from outside. A call that exceeds its time ends the thread. */
@@ -51,8 +51,8 @@ export class LibraryThread {
   /**
    * Calls must not overlap.
    *
-   * @param seconds CPU time of the process, added to what earlier calls left; unlike wall time, it does not
-   * run out on a busy machine
+   * @param seconds CPU time of the process, plus what earlier calls did not use; unlike wall time, it does
+   *   not run out on a busy machine
    * @throws TookTooLong; LayerloomError THREADS_UNAVAILABLE; Error with the library's own message
    */
   async call(name: string, values: readonly unknown[], seconds: number): Promise<unknown> {

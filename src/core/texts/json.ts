@@ -9,7 +9,7 @@ export interface JsonReading {
   readonly mostValues?: number | undefined;
 }
 
-/** Limits for files by layerloom that someone may have edited, such as large plans. */
+/** Limits for large files that layerloom wrote, such as plans. Someone may have edited them. */
 export const ownFile: JsonReading = { mostValues: 64_000_000 };
 
 /** A duplicate key in an object; readers disagree on which value counts. */
@@ -23,7 +23,7 @@ export class KeyTwice extends TextRefused {
 }
 
 /**
- * Time and memory are limited, and linear in the text.
+ * Parses JSON in limited time and memory, which are linear in the text.
  *
  * @param source bytes are UTF-8
  * @throws TextRefused, also for duplicate keys

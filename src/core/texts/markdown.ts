@@ -2,7 +2,6 @@
 
 /** A fenced block; `begin` and `end` locate its content. */
 export interface FencedBlock {
-  /** The first word after the opening fence, in lower case. */
   readonly language: string;
   readonly begin: number;
   readonly end: number;

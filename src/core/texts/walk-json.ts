@@ -1,9 +1,9 @@
 import { TextRefused } from './text-refused.js';
 
-/** Deepest nesting, as in Python's reader, so that recursive code stays within its stack. */
+/** Maximum nesting, as in Python's reader, so that recursive code does not overflow its stack. */
 const deepest = 1000;
 
-/** Most values: twice the number in any configuration, list of tokens or index. */
+/** Maximum values: twice as many as any configuration, token list or index has. */
 const usualValues = 2_000_000;
 
 /** A key counts as this many values, because keys take longer to read. */
@@ -14,7 +14,6 @@ export interface JsonEvents {
   open?(at: number, isObject: boolean): void;
   close?(end: number): void;
   key?(begin: number, end: number): void;
-  /** A string, a number, or a word such as `true`. */
   scalar?(begin: number, end: number): void;
 }
 

@@ -16,13 +16,13 @@ export { isAlias, isMap, isScalar, isSeq, type Node as YamlNode, type YAMLMap } 
 
 export type YamlDocument = Document.Parsed;
 
-/** Deepest nesting, which could overflow the recursive parser's stack. Recipes have a few levels. */
+/** Maximum nesting, which protects the recursive parser's stack. Recipes have a few levels. */
 const deepest = 64;
 
-/** Most lexemes and lines; an experiment of 10,000 merges has fewer. A lexeme takes microseconds. */
+/** Maximum lexemes and lines; an experiment of 10,000 merges has fewer. A lexeme takes microseconds. */
 const mostLexemes = 300_000;
 
-/** Most values that aliases add: a few lines can expand to billions. */
+/** Maximum values that aliases add: a few lines could expand to billions. */
 export const mostAliased = 10_000;
 
 export class YamlRefused extends TextRefused {
@@ -43,8 +43,8 @@ interface YamlReading {
 type FaultPlace = number | readonly [number, ...number[]] | { readonly offset: number };
 
 /**
- * Follows YAML 1.2's core schema. Callers must detect duplicate keys: the library would compare each key with
- * all others.
+ * Parses YAML by the core schema of YAML 1.2. Callers must detect duplicate keys: the library would compare
+ * each key with all others.
  *
  * @throws YamlRefused
  */
@@ -54,7 +54,8 @@ export const yamlDocuments = (
 ): readonly YamlDocument[] => {
   const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
   let fault: YamlRefused | undefined;
-  // Throws at the first fault, because each character may be one; the library catches and reports it.
+  // Throws at the first fault, because each character may be one. The library may report the error here
+  // again.
   composer['onError'] = (source: FaultPlace, _code: string, message: string, isWarning = false) => {
     if (isWarning && takesTags) return;
     const offset = typeof source === 'number' ? source : 'offset' in source ? source.offset : source[0];
@@ -101,7 +102,7 @@ const lineEnds = (text: string): number => {
 export type Repeated = 'none' | 'last';
 
 /**
- * The text has one document. Objects have no prototype.
+ * Parses a text with one document. Objects have no prototype.
  *
  * @throws YamlRefused
  */
