@@ -79,7 +79,7 @@ const missing = (programs: string[]): LayerloomError =>
     remedy: `name a Python that has transformers and torch with ${optionName('python')}`,
   });
 
-/** Most bytes of an answer, which names a few hundred tensors. */
+/** Maximum size of an answer, which names a few hundred tensors. */
 const mostBytes = 2 ** 24;
 
 const ask = async (

@@ -3,9 +3,9 @@ import { access } from 'node:fs/promises';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 
 /**
- * Searches like a shell.
+ * Returns a program's path, found as a shell finds it.
  *
- * @param name if it has a slash, a path itself
+ * @param name a path if it has a slash
  * @param path the PATH to search for other names
  */
 export const findProgram = async (name: string, path: string): Promise<string | undefined> => {

@@ -59,7 +59,7 @@ export const spawnGroup = (
     env,
   });
   const pipe = child.stdio[3] as Writable;
-  // The watcher may have ended with its group.
+  // Ignores a closed pipe: the watcher may have ended with its group.
   pipe.on('error', () => undefined);
   child.once('exit', () => pipe.end('\n'));
   return child;
@@ -80,7 +80,10 @@ export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void
   }
 };
 
-/** Zombies may stay for ever, and only Linux tells them from running processes. */
+/**
+ * True if the group has a running process. Zombies do not count, because they may stay for ever. Only Linux
+ * tells them apart, so other systems return true.
+ */
 const hasLiving = async (group: number): Promise<boolean> => {
   if (process.platform !== 'linux') return true;
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));

@@ -1,13 +1,14 @@
 import { open } from 'node:fs/promises';
 
-/** Milliseconds between reads of a log, and most bytes per read. */
+/** Milliseconds between reads of a log, and maximum bytes per read. */
 const [lookEveryMs, mostBytes] = [1000, 1 << 20];
 
 /**
- * An unreadable log counts as unchanged, because the run itself reports the error.
+ * Reports what a run adds to its log. An unreadable log counts as unchanged, because the run itself reports
+ * the error.
  *
  * @param begin size of the log before the run
- * @param onGrown called about once a second with the new text, which may be empty; a character is a byte
+ * @param onGrown called about once a second with the new text as Latin-1, which may be empty
  * @returns a function that ends the watch
  */
 export const watchLog = (log: string, begin: number, onGrown: (text: string) => void): (() => void) => {
@@ -18,7 +19,7 @@ export const watchLog = (log: string, begin: number, onGrown: (text: string) => 
     const bytes = await readFrom(log, from).catch(() => Buffer.alloc(0));
     isLooking = false;
     from += bytes.length;
-    // Numbers and words are ASCII, so it does not matter if a progress bar's character is cut.
+    // Callers read only ASCII, so a cut character of a progress bar does no harm.
     onGrown(bytes.toString('latin1'));
   };
   const timer = setInterval(() => void look(), lookEveryMs);

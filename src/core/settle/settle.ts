@@ -27,11 +27,11 @@ export interface RecipeOverrides {
 }
 
 /**
- * Turns a recipe as written into a checked one, ready for planning. Parameters are checked last and once,
- * because each step may change the models.
+ * Checks a recipe and prepares it for planning. Parameters are checked last and once, because each step may
+ * change the models.
  *
- * @param folder start of a partition's path; without it, such paths are refused
- * @throws the codes of `parseRecipe`, `withCheckpoints` and `inForm`, PARTITION_INVALID
+ * @param folder directory of a relative partition path; without it, such paths are refused
+ * @throws errors of `parseRecipe`, `withCheckpoints` and `inForm`, PARTITION_INVALID
  */
 export const settle = async (
   given: unknown,
