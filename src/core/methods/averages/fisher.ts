@@ -29,7 +29,7 @@ export interface FisherParameters {
   weights?: readonly number[] | undefined;
   /** The models' common base; checked and named in the card, not merged. */
   base?: ModelInput | undefined;
-  /** Added to each importance, so that elements without any get the plain average. Default 1e-6. */
+  /** Added to each importance, so that elements of importance 0 get the plain average. Default 1e-6. */
   eps?: number | undefined;
 }
 

@@ -6,9 +6,9 @@ import { mostIterations } from '../operations/program/rules.js';
 
 /** Parameters of `karcher` besides its models. */
 export interface KarcherParameters {
-  /** Most iterations, up to 10,000. Default 10. */
+  /** Maximum iterations, at most 10,000. Default 10. */
   maxIter?: SettingInput<number> | undefined;
-  /** Iteration ends at a step of this length in radians, above 0. Default 1e-5. */
+  /** Iteration ends when a step is this short, in radians; above 0. Default 1e-5. */
   tol?: SettingInput<number> | undefined;
 }
 

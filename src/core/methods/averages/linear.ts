@@ -7,7 +7,7 @@ import type { Expression } from '../operations/expression.js';
 
 /** Parameters of `linear` besides its models. */
 export interface LinearParameters {
-  /** Weight of models without one in their entry or `weights`. A model of weight 0 is not read. */
+  /** Weight of a model that has none in its entry or in `weights`. A model of weight 0 is not read. */
   weight?: SettingInput<number> | undefined;
   /** Divide by the sum of the weights. Default true. */
   normalize?: SettingInput<boolean> | undefined;

@@ -5,7 +5,7 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 /** Parameters of `multislerp` besides its models. */
 export interface MultislerpParameters {
-  /** Weight of models without one in their entry or in `weights`; one of these is required. */
+  /** Weight of a model that has none in its entry or in `weights`; one of these is required. */
   weight?: SettingInput<number> | undefined;
   /** Divide the weights by their sum. Default true. */
   normalizeWeights?: SettingInput<boolean> | undefined;

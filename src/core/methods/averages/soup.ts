@@ -34,12 +34,13 @@ export interface SoupParameters {
    * oldest first, or the run's folder.
    */
   models: readonly ModelInput[];
-  /** Checked and named in the card, not merged. Required for `weights: 'magnitude'`. */
+  /** The common base: checked and named in the card, not merged. Required for `weights: 'magnitude'`. */
   base?: ModelInput | undefined;
   /** A weight per model, divided by their sum; or `magnitude`: 1 / mean MAV. Default: all 1. */
   weights?: readonly number[] | 'magnitude' | undefined;
   /**
-   * Replaces `weights`: `uniform`, `ema` (moving average) or `wsm` (learning-rate decay, arXiv 2507.17634).
+   * Replaces `weights`: `uniform`, `ema` (exponential moving average) or `wsm` (imitates a decay of the
+   * learning rate, arXiv 2507.17634).
    */
   schedule?: Schedule | undefined;
   /** For `wsm`: the decay's shape, `linear` (uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */

@@ -10,7 +10,6 @@ import { invalidSetting } from './declaration/settings.js';
 export interface FilesOfModels {
   readonly key: string;
   readonly role: string;
-  /** A name for messages, such as `importances`. */
   readonly what: string;
   readonly program: string;
 }

@@ -20,7 +20,7 @@ const rangeOf = (text: string): readonly number[] | undefined => {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 };
 
-/** Returns layers in ascending order; undefined if malformed or repeated. */
+/** Returns layers in ascending order; undefined for a malformed set or a layer named twice. */
 export const parseLayers = (set: LayerSet): readonly number[] | undefined => {
   const entries = (typeof set === 'object' ? set : [set]).flatMap((entry) => String(entry).split(','));
   const found: number[] = [];

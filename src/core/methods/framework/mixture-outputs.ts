@@ -18,7 +18,7 @@ export interface Expert {
   readonly noiseScale: number;
 }
 
-/** Models in order: base, experts, shared experts, and the routers' file if given. */
+/** A mixture, with models in this order: base, experts, shared experts, file of routers (if given). */
 export interface MixtureRequest {
   readonly experts: readonly Expert[];
   readonly shared: readonly Expert[];

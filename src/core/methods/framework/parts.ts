@@ -68,7 +68,7 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
 
 export interface Share {
   readonly of: ModelInput;
-  /** The part's share in each tensor; a part's weights sum to 1. */
+  /** The model's weight in the part's tensors; a part's weights sum to 1. */
   readonly weight: number;
 }
 
@@ -116,7 +116,7 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
   return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
 };
 
-/** Returns a part's rank: layers, then `rest` within modules, then `rest`. The lowest rank takes a tensor. */
+/** Returns 1 for `rest` in some modules, 2 for `rest`, 0 otherwise. The lowest rank takes a tensor. */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
 /** Returns the parts that claim a place: several in an overlap, none in a gap. */
@@ -151,10 +151,10 @@ export const divide = (
     faults.set(key, fault);
     fault.places.push(place);
   }
-  // Overlaps before gaps, because they are more likely to be typos.
+  // Reports overlaps before gaps, because overlaps are more likely to be typos.
   const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
   if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
-  // Not checked without tensors: an adapter may lack all layers and modules that a part names.
+  // Allows idle parts if there are no tensors: an adapter may lack all layers and modules that a part names.
   const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
   if (idle !== undefined)
     throw invalidParts(

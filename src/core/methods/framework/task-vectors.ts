@@ -115,7 +115,9 @@ interface Drawn extends Rescaled {
   readonly seed: number;
 }
 
-/** Returns a model's pruning. `draw` makes the seed's random numbers differ between models. */
+/**
+ * Returns a model's pruning. Random numbers depend on the seed and on `draw`, which names tensor and model.
+ */
 type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
 
 /** Drops every element, as all sparsifiers do at density 0 (mergekit). */
@@ -129,7 +131,7 @@ const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: 
       ? nothing
       : { sparsifier, rescale: given === 'density' ? 'density' : given === false ? null : 'norm' };
 
-/** @param least fewest elements to keep at any density */
+/** @param least minimum number of elements to keep, unless the density is 0 */
 export const byMagnitude =
   (least: number): Prune<Sparse, Rescaled> =>
   (own, shared) =>
@@ -157,7 +159,6 @@ export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own,
   return pruned({ by: 'rank', density: own.density, epsilon: own.epsilon, seed: seeded }, shared);
 };
 
-/** Returns the terms of a `consensus` formula. */
 export const changesOf = <Own extends { readonly weight: number }, Shared>(
   { tensor, models, perModel, shared }: TaskVectorInput<Own, Shared>,
   prune: Prune<Own, Shared> = () => null,

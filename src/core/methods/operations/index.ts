@@ -33,7 +33,7 @@ type OperationOf<K extends FormulaKind> = Operation<
   statistics?<T>(formula: Formulas<T>[K]): readonly Statistic<T>[];
 };
 
-/** All operations, loaded at first use; a kind without one does not compile. */
+/** All operations, loaded at first use. TypeScript reports a kind without one. */
 const operations = {
   copy: () => copy,
   same: () => same,
@@ -88,11 +88,11 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
 
 export const draws = (formula: Formula<unknown>): boolean => operationOf(formula).draws?.(formula) ?? false;
 
-/** Returns a thread's private bytes, without its tile. */
+/** Returns the bytes that a thread needs besides its tile. */
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;
 
-/** Names an option that needs less memory, if the formula needs more than tiles. */
+/** Returns how to need less memory, for formulas that need more than tiles. */
 export const lighterThan = (formula: Formula<unknown>): string | undefined =>
   operationOf(formula).lighter?.(formula);
 

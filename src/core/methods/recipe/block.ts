@@ -6,7 +6,8 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { toCamelCase, toSnakeCase } from './document/case.js';
 import { type RecipeFault, unknownKeyOf } from './document/invalid.js';
 
-// Names settings that were read as plain values, such as an experiment's blocks, by keys as in YAML.
+// Checks settings that were read as plain values, such as an experiment's blocks. Errors spell keys as in
+// YAML.
 
 export const spelt = (key: string): string => toSnakeCase(key) ?? key;
 
@@ -50,7 +51,7 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
   const [type, value] = [schema.shape[key], values[key]];
   if (type === undefined) throw new RangeError(`${key} is a key of the block`);
   const { expected, names } = valuesOf(type);
-  // If a word begins several names, it is not completed.
+  // Suggests nothing for a word that begins several names.
   const isOpen = names.filter((name) => name.startsWith(String(value))).length > 1;
   const meant = typeof value === 'string' && !isOpen ? nearest(value, names) : undefined;
   return {
@@ -77,7 +78,7 @@ export const parseSettings = <Block extends z.ZodObject>(
 ): z.output<Block> => {
   if (!isObject(given)) throw faultIn(block, [], { key: block ?? 'file', reason: 'not a mapping' });
   const keys = keysOf(schema);
-  // Reports only a misspelt key; otherwise the intended one would be reported as missing.
+  // Reports a misspelt key alone, because the intended one would seem to be missing.
   const unknown = Object.keys(given).find((key) => !keys.includes(key));
   if (unknown !== undefined) throw unknownKeyOf(block ?? 'file', unknown, keys);
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [toCamelCase(key), value]));

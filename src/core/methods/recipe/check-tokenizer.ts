@@ -7,7 +7,7 @@ import { same } from '../framework/tensors/tensor-recipe.js';
 
 /**
  * Checks tokenizer settings. The source defaults to `auto` in our dialect; in mergekit's, rows are merged by
- * number.
+ * index.
  *
  * @param references models, then companions; the request refers to their indexes
  * @throws INVALID_PARAMETER
@@ -116,7 +116,6 @@ const checkEmbedding = (
 const isToken = (id: unknown): id is string | number =>
   typeof id === 'string' || (Number.isSafeInteger(id) && Number(id) >= 0);
 
-/** @throws INVALID_PARAMETER at the first unknown key */
 const checkKeys = (
   block: Readonly<Record<string, unknown>>,
   known: readonly string[],

@@ -83,7 +83,6 @@ export const replaceModels = <Recipe extends Readonly<Record<string, unknown>>>(
   replace: Replace,
 ): Recipe => inKeys(recipe, places, replace);
 
-/** Lists a recipe's models, not those in nested recipes. */
 export const modelsOf = (recipe: Readonly<Record<string, unknown>>): WrittenModel[] => {
   const found: WrittenModel[] = [];
   replaceModels(recipe, (each) => found.push(each));

@@ -28,7 +28,7 @@ import { ourSource, ourTokenizer } from './tokenizer-block.js';
 
 /**
  * Reads a recipe with `method:`. Relative paths start in the file's folder. A model may be a nested recipe,
- * inline or by the name of a document or file. Parameters are checked elsewhere.
+ * inline or by the name of a document or file.
  *
  * @throws RECIPE_INVALID, READ_FAILED
  */

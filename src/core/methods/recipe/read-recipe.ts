@@ -20,16 +20,16 @@ export interface ReadRecipe {
   readonly recorded?: RecordedInputs;
   /** Warnings about ignored keys in mergekit's dialect; in ours, such keys are errors. */
   readonly warnings: readonly RecipeWarning[];
-  /** Returns the place of the value or key at a path or, if absent, of the innermost value that exists. */
+  /** Returns the place of a value or key, as `locate` in document/tree.ts does. */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
 
 /**
  * Reads a recipe, with nested recipes, from a file in either dialect, or from an output's `README.md` or
  * `layerloom.json`. Among several documents, the recipe is the unnamed one, or the only one that no other
- * uses. Methods' parameters are checked elsewhere.
+ * uses. Does not check methods' parameters.
  *
- * A text that begins with `{` is itself a recipe: paths start in the working directory, and messages call it
+ * A text that begins with `{` is itself a recipe, with paths from the working directory; messages call it
  * `recipe`.
  *
  * @throws RECIPE_INVALID with file, line, column and earlier warnings

@@ -25,7 +25,7 @@ import {
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
 
-/** Most merges. Documents that use others twice double the number of merges at each level. */
+/** Maximum merges. Documents that use others twice double the number of merges at each level. */
 const mostMerges = 1000;
 
 /** A step in a chain of recipes; a repeated one is a cycle. */
@@ -146,7 +146,7 @@ export class Reading {
           surroundings.used.add(word);
           return this.#document(document, surroundings, chain, mark);
         }
-        // A folder of the stage's name must not stand in for it.
+        // A folder with the stage's name must not be used instead.
         const [stage = word] = word.split('+', 1);
         if (surroundings.documents.has(stage))
           throw invalidRecipe(mark, {

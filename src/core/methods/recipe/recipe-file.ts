@@ -26,10 +26,10 @@ export const recipeKeys = [
   ...['merge_method', 'base_model', 'experts'],
 ];
 
-/** Most bytes of a recipe. The limit catches a checkpoint given by mistake. */
+/** Maximum size of a recipe. The limit catches a checkpoint given by mistake. */
 const largest = 1_000_000;
 
-/** Most bytes of a record, which has lines for each shard and perhaps each tensor. */
+/** Maximum size of a record, which has lines for each shard and perhaps each tensor. */
 const largestProvenance = 256 * largest;
 
 export interface RecipeFile {

@@ -44,17 +44,15 @@ export interface Recipe {
   /** A `config.json` for models without one. A nested recipe uses its outer recipe's. */
   readonly config: string | undefined;
   readonly dtype: ArithmeticDtype | undefined;
-  /** Maximum rank of a sum of adapters. */
   readonly rank: number | undefined;
-  /** Compute with NaN and infinity; otherwise they are refused. */
   readonly allowNonFinite: boolean;
   /** Tokenizer settings, which refer to models by index: `models`, then `companions`. */
   readonly tokenizer: TokenizerRequest;
-  /** The first model gets the second's tokenizer. */
+  /** Set if the first model gets the second's tokenizer. */
   readonly transplant: TransplantRequest | undefined;
   /** A chat template's text, or `auto`. */
   readonly chatTemplate: string | undefined;
-  /** The stack of layers, for models with several. */
+  /** The stack of layers, for models with several stacks. */
   readonly stack: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
@@ -224,7 +222,7 @@ const compileUnder = (path: RecipePath, compiled: Compiled): Compiled => ({
 const checkParameters = (method: Method<never>, given: Readonly<Record<string, unknown>>): never => {
   const result = method.schema.safeParse(given);
   if (!result.success) {
-    // Reports only a misspelt parameter; otherwise the intended one would be reported as missing.
+    // Reports a misspelt parameter alone, because the intended one would seem to be missing.
     const { issues } = result.error;
     throw fromIssue(issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0], given, method);
   }
@@ -242,7 +240,6 @@ const checkSettings = <Block extends z.ZodObject>(
   given: UncheckedRecipe,
   path: RecipePath,
 ): z.output<Block> => {
-  // A key without a value counts as absent.
   const values = Object.fromEntries(Object.keys(schema.shape).map((key) => [key, given[key] ?? undefined]));
   return checkOptions(schema, values, path);
 };

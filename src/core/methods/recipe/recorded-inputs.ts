@@ -47,7 +47,7 @@ export interface RecordedInput extends FoundModel {
 export class RecordedInputs {
   readonly file: string;
   readonly inputs: readonly RecordedInput[];
-  /** Found inputs by the text that the recipe then uses. */
+  /** Found inputs, by the address that replaces the model in the recipe. */
   readonly found = new Map<string, RecordedInput>();
   readonly #byText: ReadonlyMap<string, RecordedInput>;
 

@@ -34,7 +34,6 @@ const recipePlaces = (card: string): TextPart[] =>
     .filter(({ language, begin, end }) => /^ya?ml$/.test(language) || ofRecipe.test(card.slice(begin, end)))
     .map(({ begin, end }): TextPart => [begin, end]);
 
-/** Returns the first recipe's text in a card, if any. */
 export const recipeBlock = (card: string): string | undefined => {
   const all = recipePlaces(card);
   const place = all.find(([begin, end]) => ofRecipe.test(card.slice(begin, end))) ?? all[0];
@@ -65,7 +64,7 @@ const recordBeside = async (card: string): Promise<RecordedInputs | undefined> =
 };
 
 const provenanceIn = (text: string): Record<string, unknown> | undefined => {
-  // A recipe may be YAML in a file of any name.
+  // Text that is not JSON may be a recipe in YAML.
   const value = jsonOrNone(text, ownFile);
   return isObject(value) && typeof value['layerloom'] === 'string' && 'shards' in value ? value : undefined;
 };

@@ -166,7 +166,7 @@ const readValue = (tree: Tree, { spec, warn, name }: SettingPlace): Tree => {
   });
 };
 
-/** Warns of values above a limit: a density of 1.5 drops nothing. */
+/** Lowers values above a limit to it, with a warning: a density of 1.5 drops nothing. */
 const atMost = (
   read: Leaf,
   { json: { maximum } = {} }: Partial<ParameterSpec> = {},

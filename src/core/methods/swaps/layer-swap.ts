@@ -33,13 +33,13 @@ import { repeatable, repeatedWeights, resolve } from './swap-record.js';
  * any layers and modules of any models.
  */
 export interface LayerSwapParameters {
-  /** Gives all remaining layers and the output's side files. */
+  /** The task expert: gives all remaining layers and the output's side files. */
   task: ModelInput;
-  /** Gives the bottom and top layers. */
+  /** The language expert: gives the bottom and top layers. */
   language: ModelInput;
   /**
-   * Checked and named in the card; merged only by `baseLayers` and parts. Required for these and for
-   * `weights: 'magnitude'`.
+   * The common base: checked and named in the card, merged only by `baseLayers` and parts. Required for these
+   * and for `weights: 'magnitude'`.
    */
   base?: ModelInput | undefined;
   /** Layers from the language expert next to the embeddings. Default 5 (§4.2). */
@@ -64,9 +64,8 @@ export interface LayerSwapParameters {
   /** Scale the counts from 32 layers to the model's: count · L / 32, rounded half up. Default false. */
   scaled?: boolean | undefined;
   /**
-   * Assigns tensors by a partition, not by layers: the path of a `partition.json` by `partition`, or its
-   * parts. Tensors that both experts trained are averaged by `weights`; untrained ones come from the task
-   * expert.
+   * Assigns tensors by a partition, not by layers: the path of a `partition.json`, or its parts. Tensors that
+   * both experts trained are averaged by `weights`; untrained ones come from the task expert.
    */
   partition?: string | TensorParts | undefined;
   /** Layers from the language expert, instead of `bottom` and `top`: `0-4,30,31`, a number, or a list. */
@@ -82,7 +81,10 @@ export interface LayerSwapParameters {
 
 /** Parameters of a swap whose parts name all models. */
 export interface SwapOfParts {
-  /** The model that gives names, dtypes and side files; default: that of the part `rest`, or of the first. */
+  /**
+   * The model that gives names, dtypes and side files; default: the model of the part `rest`, or of the first
+   * part.
+   */
   task?: ModelInput | undefined;
   language?: ModelInput | undefined;
   base?: ModelInput | undefined;
@@ -135,7 +137,7 @@ const schema = schemaOf<AnySwap>()(
 
 type Parameters = z.output<typeof schema>;
 
-// Replaced by `parts`, `partition` or lists of layers.
+// Parameters that `parts`, `partition` or lists of layers replace.
 const counted = ['bottom', 'top', 'bottomTransition', 'topTransition', 'scaled'] as const;
 const allButPartition = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'parts'] as const;
 const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'weights'] as const;

@@ -35,9 +35,9 @@ export interface RevertParameters {
    * expert (train-then-revert in the follow-up paper). `top-bottom` equals `top_bottom`. Default `middle`.
    */
   keep?: 'middle' | 'top_bottom' | 'top-bottom' | undefined;
-  /** Tensors outside the layers (embeddings, final norm, head). Default `keep`. */
+  /** Keep or revert tensors outside the layers (embeddings, final norm, head). Default `keep`. */
   others?: 'keep' | 'revert' | undefined;
-  /** Norms in layers: follow their `layer`, or `others` (`average`). Default `layer`. */
+  /** Treat norms in layers like their `layer`, or like `others` (`average`). Default `layer`. */
   norms?: 'layer' | 'average' | undefined;
   /** Revert rows with a lower MAV, in the units of the weights. */
   threshold?: number | undefined;

@@ -2,7 +2,6 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { optionName } from '../../base/errors/option-name.js';
 import { paperCounts, paperLayers, scaledCount } from '../framework/counts.js';
 
-/** Numbers of layers (paper, Algorithm 1). */
 export interface Counts {
   readonly bottom: number;
   readonly top: number;
@@ -33,7 +32,6 @@ const scale = ({ bottom, top, bottomTransition, topTransition }: Counts, layers:
   topTransition: scaledCount(topTransition, layers),
 });
 
-/** @throws TOO_MANY_LAYERS */
 export const checkCounts = (
   { bottom, bottomTransition, topTransition, top }: Counts,
   layers: number,

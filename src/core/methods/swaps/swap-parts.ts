@@ -14,7 +14,7 @@ type Role = (typeof roles)[number];
 
 const isRole = (of: ModelInput): of is Role => roles.some((role) => role === of);
 
-/** Parameters, other than counts, that divide a swap's output. */
+/** Parameters, other than counts, that divide a swap's output into parts. */
 export interface Dividing {
   readonly task?: ModelInput | undefined;
   readonly language?: ModelInput | undefined;
@@ -144,7 +144,6 @@ const referenceOf = (
   return { role: of, model };
 };
 
-/** Maps a part's model to its index in `swapModels`. */
 export const positionsOf = (parameters: SwapModels): ((of: ModelInput) => number) => {
   const models = swapModels(parameters);
   return (of) => {

@@ -13,7 +13,7 @@ const half = 0x10000;
  * rows. Rows with NaN or infinity are always kept; returns 0 if these suffice, or without rows.
  *
  * Counts parameters by the MAVs' bits, which sort like the MAVs: first by the upper half, then by the lower.
- * Models of 400 billion parameters have 20 million rows; an object for each would need gigabytes.
+ * An object for each of 20 million rows (400 billion parameters) would need gigabytes.
  */
 export const thresholdThatKeeps = (share: number, tensors: readonly WeighedRows[]): number => {
   const wanted = share * tensors.reduce((sum, { vector, parameters }) => sum + parameters * vector.length, 0);

@@ -21,7 +21,7 @@ export interface TransplantParameters {
    * tokenizer splits the text. `mean`: the mean of all rows. `zero`: zeros. Default `omp`.
    */
   rows?: (typeof newRows)[number] | undefined;
-  /** For `omp`: most rows in a sum, 1 to 4096. Default 64. */
+  /** For `omp`: maximum rows in a sum, 1 to 4096. Default 64. */
   k?: number | undefined;
 }
 

@@ -41,7 +41,7 @@ const countsIn = (inside: unknown): readonly number[] | undefined => {
   return runs && countsOf([runs]);
 };
 
-/** Copied rows may be in another order; rows that no run covers are 0. */
+/** Counts the rows that runs copy, in whatever order; rows that no run covers are 0. */
 const countsOf = (parts: readonly (readonly (readonly number[])[])[]): number[] => {
   const [first = 0, ...others] = parts.map((runs) =>
     runs.reduce((total, run) => total + (run.at(-1) as number), 0),

@@ -10,8 +10,7 @@ export type ArceeFusionParameters = Readonly<Record<never, never>>;
  * base. An element's importance is |x − base| times the Kullback-Leibler divergence between the row's softmax
  * and the base's. It is high from the tensor's median + 1.5 · interquartile range.
  *
- * Divergences are float64 and quantiles exact. In mergekit, float32 sums are mostly rounding errors for
- * experts near their base, and quantiles above a million elements are sampled.
+ * Unlike mergekit, sums divergences in float64, and does not sample quantiles of large tensors.
  */
 export const arceeFusion: TensorMethod<'required', ArceeFusionParameters> = tensorMethod({
   name: 'arcee_fusion',

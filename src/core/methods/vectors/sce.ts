@@ -13,7 +13,7 @@ export interface SceParameters {
 
 /**
  * SCE (Wan et al. 2024; mergekit's `sce`). Keeps the `select_topk` share of elements whose task vectors vary
- * most. Weights models by their mean squared change there, and sums changes with the sign of their total.
+ * most. Weights models by their mean squared change in these, and sums changes with the sign of their total.
  */
 export const sce: TensorMethod<'required', SceParameters> = tensorMethod({
   name: 'sce',

@@ -62,7 +62,7 @@ export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
   /** Thresholds of magnitude, for `thresholds`. */
   readonly thresholds: readonly number[];
-  /** The sign of most sums of those changes that reach the thresholds. */
+  /** The sign of most elements of the sum of the changes that reach the thresholds. */
   readonly majoritySign: MajoritySign;
 }
 
@@ -115,10 +115,7 @@ export interface Compiled {
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
   /** The output's tensors, if other than the first model's. */
   readonly outputs?: readonly OutputTensor[];
-  /**
-   * Set if layers are rearranged: for each output layer, the layer that it resembles and those combined with
-   * it.
-   */
+  /** For rearranged layers: the layer that each output layer resembles, and those combined with it. */
   readonly layersLike?: readonly Origin[];
   /** True if multi-token prediction is left out because the number of other layers changed. */
   readonly leavesDraftsOut?: boolean;
@@ -151,7 +148,7 @@ export interface ReportedPlan {
       readonly name: string;
       readonly shape: Shape;
       readonly expression: Formula<unknown>;
-      /** Indexes of all inputs that a formula reads, at any depth. */
+      /** Indexes of all inputs that the formula or a nested one reads. */
       readonly madeOf: readonly number[];
     }[];
   }[];
@@ -198,7 +195,7 @@ export interface Method<Parameters> {
   /** Name in snake_case. */
   readonly name: string;
   readonly title: string;
-  /** Fills in defaults; `shape` has a key per parameter. */
+  /** Parses parameters and fills in defaults; `shape` has a key per parameter. */
   readonly schema: z.ZodType<Parameters> & { readonly shape: object };
   readonly tags: readonly string[];
   /** Citations for the model card; they may depend on the parameters. */
@@ -211,9 +208,9 @@ export interface Method<Parameters> {
   readonly keepsCard: boolean;
   /** True if layers must be numbered 0 to L−1. */
   readonly needsLayers: boolean | ((parameters: Parameters) => boolean);
-  /** True if numbers of layers may differ. */
+  /** True if the models may have different numbers of layers. */
   stacksLayers?(parameters: Parameters): boolean;
-  /** True if its output cannot be an input, so that recipes cannot be nested. */
+  /** True if the output cannot be another recipe's input. */
   readonly standsAlone?: boolean;
   /** The parameter with a file for each model. Experiments refuse such methods. */
   readonly filesOfModels?: string;
@@ -221,7 +218,7 @@ export interface Method<Parameters> {
   readonly required?: readonly (readonly string[])[];
   /** True if these unchecked parameters need the base although `takes` says `optional`. */
   needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
-  /** Parameters without effect next to the given unchecked ones; experiments do not record them. */
+  /** Parameters that the given, unchecked ones make ineffective; experiments do not record them. */
   idle?(parameters: Readonly<Record<string, unknown>>): readonly string[];
   /** How the first model gets the second's tokenizer. */
   transplant?(parameters: Parameters): TransplantRequest;
@@ -231,6 +228,5 @@ export interface Method<Parameters> {
   compile(parameters: Parameters, context: CompileContext): Compiled;
   /** Lines about derived values, printed before the merge. */
   notes?(plan: ReportedPlan): readonly string[];
-  /** Figures for results and `layerloom.json`. */
   report?(plan: ReportedPlan): MethodReport;
 }

@@ -7,7 +7,7 @@ export interface ParameterFacts {
   readonly perModel: boolean;
 }
 
-/** Returns facts about a schema's parameters; undefined for a schema that is not a method's. */
+/** Returns facts about the parameter of a schema; undefined for other schemas. */
 export const factsOf = (schema: z.ZodType): ParameterFacts | undefined => {
   const facts = z.globalRegistry.get(schema);
   return facts !== undefined && 'spec' in facts ? (facts as unknown as ParameterFacts) : undefined;

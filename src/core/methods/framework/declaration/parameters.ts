@@ -39,7 +39,7 @@ const sum = (weights: readonly number[]): number => weights.reduce((total, weigh
 const sumsToZero = (weights: readonly number[]): boolean =>
   Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
 
-/** Weights; may be negative, but must not sum to 0. */
+/** Weights, which may be negative but must not sum to 0. */
 export const weightsSchema = z
   .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
   .min(1, { error: 'a weight for each model' })
@@ -90,7 +90,7 @@ export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   });
 };
 
-/** Returns the models that a nested recipe merges; undefined if none is a recipe. */
+/** Returns the models that a recipe merges; undefined if it lists none. */
 const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unknown>>) => {
   if (Array.isArray(models)) return models as readonly unknown[];
   if (task !== undefined) return [task, language];

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import type { commonSettings, outputSettings } from './common-settings.js';
 
-/** Filled by methods/recipes.ts, which avoids imports here. */
+/** Recipes by method. methods/recipes.ts fills it, so that no method is imported here. */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface RecipesByMethod {}
 
 /**
- * Types plugins' methods by name for `merge`. A module adds its own:
+ * Registered methods by name, which types recipes for `merge`. A module adds its own:
  *
  * @example declare module 'layerloom' { interface CustomMethods { expo: MethodParameters<typeof expo> } }
  */

@@ -14,7 +14,6 @@ const decays = {
 export type Decay = keyof typeof decays;
 
 export interface ScheduleSettings {
-  /** Shape of the decay, for `wsm`. */
   readonly decay: Decay;
   readonly alpha: number;
 }

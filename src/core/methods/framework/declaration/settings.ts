@@ -5,8 +5,8 @@ import type { RecipePath } from './method.js';
 export type Scalar = number | boolean | string;
 
 /**
- * A parameter in a recipe: a value; a list, which is a gradient over the layers; or values with filters, of
- * which the first match counts. A filter is part of a tensor's name; `*` or no filter matches all.
+ * A parameter in a recipe: a value; a list, which is a gradient over the layers; or values with filters,
+ * which apply by first match. A filter is part of a tensor's name; `*` or no filter matches all.
  */
 export type SettingInput<Value extends Scalar = Scalar> =
   | Value
@@ -135,7 +135,6 @@ export class Setting {
   }
 }
 
-/** Returns filters that matched nothing. */
 export const unusedFilters = (settings: readonly Setting[]): { what: string; path: RecipePath }[] => {
   const filters = [...new Set(settings)].flatMap((setting) => setting.filters());
   const keyOf = ({ name, filter }: (typeof filters)[number]): string => JSON.stringify([name, filter]);
@@ -168,7 +167,7 @@ const checkValues = (
   return values as readonly Scalar[];
 };
 
-/** Interpolates equidistant values at `t` (0 to 1); takes the lower value unless both are numbers. */
+/** Interpolates equidistant values at `t` (0 to 1); takes the earlier value unless both are numbers. */
 const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   const scaled = t * (values.length - 1);
   const index = Math.floor(scaled);
@@ -188,7 +187,7 @@ export const invalidSetting = (path: RecipePath, value: unknown, expected: strin
 /**
  * Returns a tensor's value from the first setting that has one, else the default.
  *
- * @throws INVALID_PARAMETER without value and default
+ * @throws INVALID_PARAMETER if there is neither
  */
 export const resolveSetting = (
   name: string,

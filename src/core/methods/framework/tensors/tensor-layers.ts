@@ -5,7 +5,7 @@ import type { ModelInput } from '../declaration/recipe-input.js';
 import { invalidSetting } from '../declaration/settings.js';
 import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
 
-/** An output layer: its slice, its index there, and its position there from 0 to 1. */
+/** An output layer: its slice, its index in the slice, and its position in the slice from 0 to 1. */
 export interface Layer {
   readonly slice: LayerSlice;
   readonly offset: number;
@@ -31,7 +31,8 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
 };
 
 /**
- * Returns the place of a tensor outside the layers: the first slice's start (embeddings) or the last's end.
+ * Returns a layer's place. Outside the layers, it is the start of the first slice (embeddings) or of the
+ * last.
  */
 export const placeIn = (
   slices: readonly LayerSlice[],

@@ -80,7 +80,7 @@ const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
     ...perModel,
   };
   const schema = z.strictObject(shape).transform((raw, context) =>
-    // Reports only a misspelt parameter; otherwise the intended one would be reported as missing.
+    // Reports a misspelt parameter alone, because the intended one would seem to be missing.
     context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
   );
   return Object.assign(schema as z.ZodType<TensorRecipe>, { shape });

@@ -5,7 +5,7 @@ import { decimals } from '../program/words.js';
 
 /**
  * Σ wᵢxᵢ / Σ wᵢ by element with wᵢ = weight · (importance + eps) (Matena & Raffel 2022), in fusion-bench's
- * order. Undefined for a negative importance.
+ * order. The result is undefined for a negative importance.
  */
 export interface Fisher<T> {
   readonly kind: 'fisher';

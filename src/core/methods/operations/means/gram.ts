@@ -83,7 +83,7 @@ export const gram = {
           rule,
           `the rule returned ${coefficients.length} coefficients for ${count} operands`,
         );
-      // As a weighted sum of origin and the xᵢ, the formula rounds only once.
+      // Writes the formula as a weighted sum of origin and the xᵢ, which rounds only once.
       if (origin !== null) weights.push(1 - coefficients.reduce((sum, c) => sum + c, 0));
       weights.push(...coefficients);
     }

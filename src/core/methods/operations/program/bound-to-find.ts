@@ -4,9 +4,9 @@ import type { Value } from './program.js';
 export interface BoundToFind {
   readonly value: Value;
   readonly kept: number;
-  /** Among equal magnitudes: true if lower indexes count as above, false if higher ones do. */
+  /** Among equal magnitudes: true if lower indexes count as above the bound, false if higher ones do. */
   readonly early: boolean;
-  /** True if all elements with the bound's magnitude count as above. */
+  /** True if all elements with the bound's magnitude count as above it. */
   readonly threshold?: boolean;
   /** Index of the bound's count in a vote's tally (`src/core/native/tally.ts`). */
   readonly tallied?: number;

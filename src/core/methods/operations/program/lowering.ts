@@ -17,7 +17,7 @@ export interface Lowering {
   readonly measurer: Measurer;
   /** Allows guesses for the program's only vote. After wrong guesses, the caller must recompute. */
   readonly guessed?: GuessedBounds | undefined;
-  /** Receives how much of a quantised matrix's change survives; then this is measured. */
+  /** Receives how much of a quantised matrix's change survives; without it, this is not measured. */
   readonly onKept?: ((sums: KeptSums) => void) | undefined;
 }
 

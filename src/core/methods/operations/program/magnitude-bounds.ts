@@ -86,7 +86,7 @@ export const boundOfShare = async (to: Lowering, value: Value, share: number): P
   return itemAt(bounds, 0);
 };
 
-/** Replaces bounds by exact ones, with cutoffs among ties. */
+/** Replaces bounds by exact ones. Among ties, a cutoff index decides. */
 const breakTies = async (
   { program, measurer }: Lowering,
   searched: readonly (BoundToFind & { readonly index: number })[],
@@ -99,7 +99,7 @@ const breakTies = async (
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
     const rest = kept - above;
     bounds[index] = { bits, cutoff: early ? elements : 0, early };
-    // Zeros need no cutoff, because kept and dropped zeros are equal.
+    // Zeros need no cutoff: they are 0 whether kept or dropped.
     if (rest < equal && threshold !== true && bits > 0)
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }
@@ -112,8 +112,7 @@ const breakTies = async (
 };
 
 /**
- * Returns a bound with a share of one magnitude's elements above, assuming that they are spread evenly. Cuts
- * between rows.
+ * Returns a bound with a share of one magnitude's elements above it, if they are spread evenly, between rows.
  */
 const boundAt = (
   { elements, columns }: Program,
@@ -121,14 +120,14 @@ const boundAt = (
   share: number,
   early: boolean,
 ): MagnitudeBound => {
-  // Kept and dropped zeros are equal, so any cutoff will do.
+  // Any cutoff will do: zeros are 0 whether kept or dropped.
   if (bits === 0) return { bits, cutoff: 0, early: true };
   const rows = elements / columns;
   const above = Math.min(rows, Math.round(share * rows)) * columns;
   return { bits, cutoff: early ? above : elements - above, early };
 };
 
-/** Returns 0 for an empty tensor, NaN and infinity. */
+/** Returns the largest magnitude; 0 if the tensor is empty or not finite. */
 export const largestMagnitude = async (to: Lowering, value: Value): Promise<number> => {
   if (to.program.elements === 0) return 0;
   const bounds = await boundsOf(to, [{ value, kept: 1, early: true, threshold: true }]);

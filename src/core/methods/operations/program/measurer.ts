@@ -6,7 +6,7 @@ import type { Program, Value } from './program.js';
 export interface Counted {
   readonly above: readonly number[];
   readonly counts: readonly (Uint32Array | Float64Array)[];
-  /** How many elements have exactly each candidate's magnitude, by block. */
+  /** Numbers of elements with exactly each candidate's magnitude, by block. */
   readonly exact: readonly (readonly (readonly number[])[])[];
   /** Number of counted elements: all, or the sample's. */
   readonly elements: number;
@@ -23,13 +23,13 @@ export interface TiedElement {
   readonly ofBlocks: readonly number[] | undefined;
 }
 
-/** Rows of a stored matrix to approximate by sums of atoms; `to` of each run is unused. */
+/** Rows of a stored matrix to approximate by sums of other rows (atoms); `to` of each run is unused. */
 export interface Pursued {
   readonly matrix: StoredTensor;
   readonly width: number;
   readonly targets: readonly RowRun[];
   readonly atoms: readonly RowRun[];
-  /** Most atoms in a sum. */
+  /** Maximum atoms in a sum. */
   readonly k: number;
 }
 

@@ -45,11 +45,11 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly isWhole?: true;
   /** True if random numbers select elements. */
   draws?(formula: Unparsed): boolean;
-  /** A thread's private bytes without its tile; default 0. */
+  /** Bytes that a thread needs besides its tile; default 0. */
   threadBytes?(formula: Unparsed, shape: Shape): number;
   lighter?(formula: Unparsed): string;
   operandShapes?(formula: Unparsed, shape: Shape): readonly Shape[];
-  /** Number of rows in groups between which slices may end; default: anywhere. */
+  /** Number of rows in a group that slices must not divide; default: no groups. */
   rowsTogether?(formula: Unparsed): number;
   /** Returns why the formula cannot compute `target`. Needed because plans may come from other programs. */
   refusal?(formula: Unparsed, target: Target): string | undefined;

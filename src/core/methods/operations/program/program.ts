@@ -41,7 +41,7 @@ export interface RowSums {
   readonly terms: ArrayLike<number>;
 }
 
-/** A program for workers with only what the wanted values need. */
+/** The part of a program that the wanted values need, for workers. */
 export interface Emitted {
   readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
@@ -121,15 +121,14 @@ export class Program {
     return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
   }
 
-  /**
-   * Appends a matrix, or two multiplied elementwise or as a Kronecker product; lists are in shared memory.
-   */
+  /** Appends a small matrix, or the elementwise or Kronecker product of two; lists are in shared memory. */
   factored(factors: readonly SmallMatrix[], kronecker: boolean): Value {
     return this.#add({ kind: 'factored', kronecker, factors }, []);
   }
 
   /**
-   * Multiplies each row by blocks [size, size], used in turn. If size is 0, reflects rows at unit vectors.
+   * Multiplies each row by an orthogonal matrix: by blocks [size, size] along its diagonal, used in turn. If
+   * size is 0, reflects rows at unit vectors.
    *
    * @param order each column's place among the blocks; empty if in order
    */
@@ -161,7 +160,7 @@ export class Program {
     return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
   }
 
-  /** Decodes codes to float32, or returns them as bytes labelled F8_E4M3. */
+  /** Appends a quantised value: decoded to float32, or its codes as bytes labelled F8_E4M3. */
   quantise(value: Value, how: Quantisation, as: 'values' | 'codes' = 'values'): Value {
     const codes = as === 'codes';
     return this.#add({ kind: 'quantise', codes, ...how }, [value], codes ? 'F8_E4M3' : 'F32');
@@ -382,7 +381,7 @@ export class Program {
     return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
   }
 
-  /** Marks a nested recipe's result, to be checked like a written one. */
+  /** Marks a nested recipe's result, which is checked for NaN and infinity like a written value. */
   markResult(value: Value): void {
     this.#results.push(value);
   }

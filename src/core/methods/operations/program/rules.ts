@@ -155,7 +155,7 @@ interface NamedRule {
   readonly accepts: (parameters: RuleParameters, count: number) => boolean;
 }
 
-/** Most iterations: rules run on the main thread, where they cannot be cancelled. */
+/** Maximum iterations: rules run on the main thread, where they cannot be cancelled. */
 export const mostIterations = 10_000;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';

@@ -56,7 +56,7 @@ export interface Sampled {
 /**
  * Finds order statistics of magnitudes exactly in O(n), by radix selection: histograms of float32 bits over
  * ever narrower windows. A sample gives the first window. A wrong guess costs a pass, but does not change the
- * result. Zeros have no bin; their number is what the bins do not count.
+ * result. Zeros have no bin: elements that no bin counts are zeros.
  *
  * @param wanted a rank per value
  * @param size n, the number of elements per value

@@ -4,7 +4,7 @@ import { elementsOf, type Shape } from '../../../tensor/reference.js';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
-/** Ranges of an operand ascend without overlaps. */
+/** A range of an operand's rows. An operand's ranges ascend without overlaps. */
 export type RowRange = readonly [first: number, count: number];
 
 /** Copies rows (dimension 0) to the same indexes; other rows are 0. The first part is the largest. */

@@ -9,7 +9,7 @@ import type { Value } from '../program/program.js';
 import { decimals, describeSum } from '../program/words.js';
 import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
 
-/** Drops changes before they are weighted. */
+/** How a task vector is pruned before it is weighted. */
 export interface Pruning {
   readonly sparsifier: Sparsifier;
   /** `norm` restores the task vector's L1 norm; `density` divides by the density; null does neither. */
@@ -35,12 +35,12 @@ export interface Consensus<T> {
   readonly scale: number;
 }
 
-/** Most task vectors, as in native code. */
+/** Maximum number of task vectors, as in native code. */
 export const mostTaskVectors = 64;
 
 export const tooManyTaskVectors = `it combines more than ${mostTaskVectors} task vectors`;
 
-/** Words for `tie`. If changes sum to 0, other programs elect +, and TIES' authors the majority's sign. */
+/** Words for `tie`. If changes sum to 0, most programs elect +; TIES' authors elect the majority's sign. */
 const elected = { positive: ' of one sign', negative: ' of one sign, − where they cancel' };
 
 export const consensus = {
@@ -128,7 +128,7 @@ export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): bo
   );
 };
 
-/** Smaller norms are not restored, as in mergekit. */
+/** Task vectors with a smaller norm are not rescaled, as in mergekit. */
 const leastNorm = 1e-7;
 
 /** Searches all bounds together, and sums all norms in one pass. */

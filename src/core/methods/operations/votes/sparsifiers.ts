@@ -49,7 +49,6 @@ interface SparsifierKind<S> {
   readonly schema: z.ZodType<S>;
   readonly needsRows?: true;
   draws?(sparsifier: S): boolean;
-  /** Magnitude bounds that `append` needs. */
   cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
   /** Appends the sparsified value times `scale`; `bounds` are those found for `cuts`, in order. */
   append(
@@ -70,7 +69,6 @@ const describeDensity = ({ by, density }: { by: string; density: number }): stri
 const keepAbove = (program: Program, value: Value, lower: MagnitudeBound, scale: number): Value =>
   program.keep({ value, by: value, lower, upper: nothing, scale });
 
-/** Keeps elements of at least this magnitude, times `scale`. */
 export const keepReaching = (program: Program, value: Value, atLeast: number, scale: number): Value =>
   keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
 

@@ -21,7 +21,10 @@ export interface DocumentKind {
   readonly name: string;
   /** The kind of document; completes "expected …". */
   readonly document: string;
-  /** Such a file has at least one of these keys. Messages do not quote other files, which may be private. */
+  /**
+   * A file of this kind has at least one of these keys. Messages do not quote other files, which may be
+   * private.
+   */
   readonly keys?: readonly string[];
   /** Called for duplicate keys; the last one counts. Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
@@ -39,7 +42,7 @@ export const recipeKind: DocumentKind = {
 
 const foreignTo = ({ name, document, keys }: DocumentKind, text: string): RecipeText['foreign'] => {
   if (keys === undefined) return undefined;
-  // At the start of a line, or after a bracket or comma.
+  // Matches a key at the start of a line, or after a bracket or comma.
   const key = new RegExp(`(?:^|[{,\\n])[ \\t]*["']?(?:${keys.join('|')})["']?[ \\t]*:`);
   return text.trim() === '' || key.test(text)
     ? undefined
@@ -47,13 +50,13 @@ const foreignTo = ({ name, document, keys }: DocumentKind, text: string): Recipe
 };
 
 /**
- * Parses the documents in a recipe's file, each a mapping; skips empty ones. As recipes for Python expect,
- * uses YAML 1.2's core schema, in which `1e-5` is a number, plus anchors and `<<`.
+ * Parses the documents in a recipe's file, each a mapping; skips empty ones. Uses YAML 1.2's core schema, in
+ * which `1e-5` is a number, plus anchors and `<<`.
  *
  * @param file name in messages
  * @param part range of the text to parse; marks refer to the whole text
  * @throws RECIPE_INVALID with line and column: not YAML, a duplicate key (without `onRepeated`), a document
- * that is not a mapping, no document
+ *   that is not a mapping, no document
  */
 export const parseDocuments = (
   text: string,

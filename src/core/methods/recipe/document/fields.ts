@@ -13,7 +13,7 @@ import {
 } from './tree.js';
 import type { Oddity } from './warning.js';
 
-/** The folder of relative paths, and functions for the dialect's reader. */
+/** Functions for a dialect's reader, and the folder of relative paths. */
 export interface Scope {
   readonly folder: string;
   /** Finds a model; relative paths start in the file's folder. */
@@ -52,7 +52,6 @@ export const expectList = (tree: Tree, key: string, expected: string): List => {
   });
 };
 
-/** @param place names the mapping in the message */
 export const expectKey = ({ entries, mark }: Mapping, key: string, place: string): MappingEntry => {
   const entry = entries.get(key);
   if (entry !== undefined) return entry;
@@ -104,7 +103,7 @@ export const readFields = async (
   return mapping(mark, read);
 };
 
-/** Refuses other spellings: `int8-mask` could equal `int8Mask`. */
+/** Converts keys from snake case. Refuses other spellings: `int8-mask` could equal `int8Mask`. */
 export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));
 

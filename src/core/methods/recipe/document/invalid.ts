@@ -10,7 +10,7 @@ export interface RecipeFault {
   readonly nearest?: string | undefined;
 }
 
-/** Quotes a word if it is on one line; otherwise describes it. */
+/** Returns a plain word of at most 80 characters as it is, another as JSON, cut to that length. */
 export const shown = (word: string): string =>
   /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
     ? word
@@ -26,7 +26,6 @@ export const invalidRecipe = (mark: Mark, found: RecipeFault): LayerloomError =>
   );
 };
 
-/** @param place names the mapping in the message */
 export const unknownKey = (
   key: string,
   mark: Mark,
@@ -42,7 +41,6 @@ export const unknownKey = (
   });
 };
 
-/** Returns the error for an unknown key in settings that were read as plain values. */
 export const unknownKeyOf = (block: string, key: string, known: readonly string[]): LayerloomError =>
   new LayerloomError(
     'RECIPE_INVALID',
@@ -53,7 +51,6 @@ export const unknownKeyOf = (block: string, key: string, known: readonly string[
     { context: { recipePath: [block, key] } },
   );
 
-/** @throws RECIPE_INVALID at the first unknown key */
 export const checkKeys = (entries: Entries, place: string, known: readonly string[]): void => {
   for (const [key, entry] of entries)
     if (!known.includes(key)) throw unknownKey(key, entry.key, place, known);

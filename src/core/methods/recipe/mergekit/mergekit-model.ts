@@ -13,7 +13,7 @@ import { invalidRecipe, unknownKey } from '../document/invalid.js';
 import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../document/tree.js';
 import { warnOfUnknown } from '../document/warning.js';
 
-/** If the key is missing, the error suggests a similar one as its misspelling. */
+/** Returns an entry. If it is missing, the error reports a similar key as its misspelling. */
 export const expectNamed = (of: Mapping, key: string, place: string): MappingEntry => {
   if (!of.entries.has(key))
     for (const [other, { key: mark }] of of.entries)
@@ -83,5 +83,5 @@ export const mergekitModel = (scope: Scope): Field => {
   };
 };
 
-/** `{NAME}`, which a program was to fill in, is a mapping in YAML. */
+/** True for `{NAME}`: a placeholder that a program was to fill in, and a mapping in YAML. */
 const isPlaceholder = ({ entries }: Mapping): boolean => entries.size > 0 && present(entries).size === 0;
