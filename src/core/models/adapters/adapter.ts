@@ -7,7 +7,7 @@ import type { ParameterChange, Tuner } from './kinds/tuner.js';
 import type { NumberOf } from './pattern/module-numbers.js';
 
 export interface LowRankPair extends PlacedFactors {
-  /** `lora_A` and `lora_B`. */
+  /** Full names of `lora_A` and `lora_B`. */
   readonly names: { readonly a: string; readonly b: string };
   /** alpha of this module: from `alpha_pattern`, else `lora_alpha`. */
   readonly alpha: number;
@@ -17,16 +17,16 @@ export interface LowRankPair extends PlacedFactors {
 
 /** A PEFT adapter without weights. Keys of maps are names of the base's parameters: `lm_head.weight`. */
 export interface Adapter {
-  /** `config` is `adapter_config.json`. */
+  /** `checkpoint.config` is the parsed `adapter_config.json`. */
   readonly checkpoint: CheckpointIndex;
   readonly config: AdapterConfig;
-  /** The change is W + s · B · A, or what `config.kind` computes. */
+  /** LoRA's factors: the result is W + s · B · A, or what `config.kind` computes. */
   readonly pairs: ReadonlyMap<string, LowRankPair>;
-  /** Changes of other kinds than LoRA's (`config.tuners`). */
+  /** Changes of kinds other than LoRA's (`config.tuners`). */
   readonly changes: ReadonlyMap<string, ParameterChange>;
-  /** `modules_to_save` and trained biases (`bias`). */
+  /** Tensors that replace the base's: `modules_to_save` and trained biases (`bias`). */
   readonly replaced: ReadonlyMap<string, { readonly name: string; readonly tensor: TensorReference }>;
-  /** For `lora_bias`: bias + scale · tensor. */
+  /** Changes of biases by `lora_bias`: bias + scale · tensor. */
   readonly added: ReadonlyMap<
     string,
     { readonly name: string; readonly tensor: TensorReference; readonly scale: number }
@@ -49,7 +49,7 @@ export interface AdapterConfig {
   /** `LoRA`, `LoHa`, … */
   readonly title: string;
   readonly kind: AdapterKind<AdapterChange>;
-  /** Other kinds of tensors in the file than LoRA's factors. */
+  /** Kinds of tensors in the file other than LoRA's factors. */
   readonly tuners: readonly ActiveTuner[];
   readonly rank: number;
   readonly alpha: number;
@@ -58,17 +58,16 @@ export interface AdapterConfig {
   /** Which biases were trained, such as `lora_only`. */
   readonly bias: string;
   readonly loraBias: boolean;
-  /** True if a tied head has the change of the embeddings (`ensure_weight_tying`). */
+  /** True if a tied head gets the change of the embeddings (`ensure_weight_tying`). */
   readonly keepsTie: boolean;
   /** Returns a module's rank, by `rank_pattern`, else `r`. */
   readonly rankOf: NumberOf;
-  /** Returns a module's alpha, by `alpha_pattern`, else `lora_alpha`. */
   readonly alphaOf: NumberOf;
   readonly modulesToSave: readonly string[];
   readonly targetModules: readonly string[] | string | undefined;
   readonly targetParameters: readonly string[];
   readonly expertLayout: ExpertLayout;
-  /** Undefined if the file does not say it. */
+  /** Undefined if the file does not state it. */
   readonly expertPacking: ExpertPacking | undefined;
   readonly raw: Readonly<Record<string, unknown>>;
 }

@@ -8,7 +8,7 @@ import { changedBy } from './changed.js';
  * Returns a base with an adapter as one checkpoint: the base's files, then the adapter's. An adapter's
  * tokenizer replaces the base's. Reads no weights.
  *
- * @throws the codes of `changedBy`
+ * @throws errors of `changedBy`
  */
 export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: string): CheckpointIndex => {
   const { checkpoint } = adapter;

@@ -149,7 +149,7 @@ const changeableIn = (
   };
 };
 
-/** True if the factors' product must be transposed. Throws unless its shape is then the base tensor's. */
+/** True if the factors' product must be transposed. Throws if it does not fit the base tensor's shape. */
 const isTransposed = (
   base: CheckpointIndex,
   adapter: Adapter,

@@ -6,10 +6,10 @@ import type { Adapter } from './adapter.js';
 
 /**
  * Checks that an adapter has the tensors that its configuration promises. Throws if a tensor of
- * `modules_to_save` is missing, and warns if factors are missing in only some layers: files may hold weights
- * that PEFT does not train, such as Gemma 3n's shared keys and values.
+ * `modules_to_save` is missing. Warns if factors are missing in only some layers: files may hold weights that
+ * PEFT does not train, such as Gemma 3n's shared keys and values.
  *
- * @param adapter its parameters named as in the base's files
+ * @param adapter with parameters named as in the base's files
  * @returns warnings
  * @throws ADAPTER_INVALID
  */
@@ -37,7 +37,9 @@ const moduleOf = (parameter: string): string => parameter.slice(0, Math.max(0, p
 
 const layerNumber = /(?<=\.)\d+(?=\.)/g;
 
-/** Returns the modules without factors that have them in other layers, if PEFT was to train all layers. */
+/**
+ * Returns modules that lack factors but have them in another layer; none if the configuration selects layers.
+ */
 const missingModules = (base: CheckpointIndex, { pairs, changes, config }: Adapter): readonly string[] => {
   const { targetModules, raw } = config;
   const isOfAllLayers = [raw['layers_to_transform'], raw['exclude_modules']].every(

@@ -4,14 +4,14 @@ import { isObject } from '../checkpoint/files/json.js';
 
 /**
  * Order of the columns of a `lora_B` that several experts share. `rank_major`: the experts of a rank are
- * adjacent, as in PEFT. `grouped_by_expert`: the ranks of an expert are, as Unsloth trained until September
- * 2026 (unsloth-zoo#1269).
+ * adjacent, as in PEFT. `grouped_by_expert`: the ranks of an expert are adjacent, as Unsloth trained until
+ * September 2026 (unsloth-zoo#1269).
  */
 export type ExpertPacking = z.output<typeof packing>;
 
 const packing = z.enum(['rank_major', 'grouped_by_expert']);
 
-/** Unsloth's keys of `adapter_config.json` that say it. */
+/** Unsloth's keys of `adapter_config.json` for this order. */
 export const packingKeys = {
   lora_B_layout: packing.nullish(),
   unsloth_fused_expert_lora: z
@@ -20,9 +20,9 @@ export const packingKeys = {
 };
 
 /**
- * Returns undefined for an adapter that Unsloth wrote without the key, in either order.
+ * Returns the order; undefined if Unsloth wrote the adapter without these keys, because it used both.
  *
- * @throws LayerloomError ADAPTER_UNSUPPORTED if parameters have different orders
+ * @throws ADAPTER_UNSUPPORTED if parameters have different orders
  */
 export const packingOf = (
   { lora_B_layout: stated, unsloth_fused_expert_lora: detail }: z.output<z.ZodObject<typeof packingKeys>>,

@@ -37,7 +37,7 @@ interface Experts {
  * Returns an adapter's pairs by base tensor. If the base stores experts separately, each matrix gets its rows
  * of a fused parameter's pair.
  *
- * @param adapter its parameters named as in the base's files
+ * @param adapter with parameters named as in the base's files
  * @throws ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED
  */
 export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): ReadonlyMap<string, LowRankPair> => {

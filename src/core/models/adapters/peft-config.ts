@@ -16,7 +16,7 @@ export { adapterConfigName, adapterWeightsName } from '../checkpoint/files/file-
 /** Keys of all kinds that do not affect a trained adapter's result. */
 const alwaysIgnored = [
   ...['auto_mapping', 'base_model_class', 'parent_library', 'peft_version', 'revision', 'task_type'],
-  // The tensors themselves say which modules were trained.
+  // The names of tensors show which modules were trained.
   ...['inference_mode', 'target_modules', 'exclude_modules', 'layers_to_transform', 'layers_pattern'],
 ];
 
@@ -24,7 +24,6 @@ const alwaysHonoured = [
   ...['peft_type', 'base_model_name_or_path', 'modules_to_save', 'bias', 'fan_in_fan_out'],
 ];
 
-/** Keys of LoRA that do not affect a trained adapter's result. */
 const ignored = new Set([
   ...alwaysIgnored,
   ...['lora_dropout', 'megatron_core', 'qalora_group_size', 'runtime_config'],
@@ -57,7 +56,7 @@ const mergedNowhere = new Set(['alora_invocation_tokens', 'arrow_config', 'use_q
 /** Initialisations that subtract B · A from the base: the adapter fits only the changed base. */
 const changesBase = /^(pissa|corda|olora|lora_ga|loftq)/i;
 
-/** The values of a pattern; `entriesInOrder` reads its keys. */
+/** Schema of a pattern's values; `entriesInOrder` reads the keys. */
 const numbers = (isNumber: (value: unknown) => boolean, expected: string) =>
   z
     .custom<Record<string, number>>((value) => isObject(value) && Object.values(value).every(isNumber), {

@@ -19,8 +19,9 @@ const tokenHeads =
   /^(lm_head|cls|generator_lm_head|generator_predictions|vocab_\w+|output_projection|proj_out|decoder\.(weight|bias)$)/;
 
 /**
- * True if a tensor in `modules_to_save` is a head for another task, which the base lacks. @throws
- * LayerloomError ADAPTER_UNSUPPORTED
+ * True if a tensor in `modules_to_save` is a head for another task, which the base lacks.
+ *
+ * @throws ADAPTER_UNSUPPORTED
  */
 export const isOfTaskHead = (
   { config, checkpoint }: Pick<Adapter, 'config' | 'checkpoint'>,
@@ -79,7 +80,7 @@ export const addTaskHead = (
     wholeOf(base.tensors.keys()),
     wholeOf([...given.pairs.keys(), ...given.changes.keys()]),
   ];
-  // transformers adds or removes no prefix but that of the class.
+  // transformers adds or removes only the class's prefix.
   if (own !== trained && own !== '' && trained !== '')
     throw unsupported(
       `is of ${named}, whose parameters are named ${trained}… and those of ${base.path} ${own}…`,

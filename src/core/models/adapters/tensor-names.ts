@@ -13,7 +13,6 @@ export type AdapterTensorName =
       readonly embedding: boolean;
     }
   | { readonly kind: 'beside'; readonly name: string; readonly module: string }
-  /** A tensor of a tuner. The module is empty if all modules share the tensor. */
   | { readonly kind: 'part'; readonly part: string; readonly module: string; readonly tuner: Tuner }
   /** Replaces a base parameter: `modules_to_save`, a bias, or an embedding saved whole. */
   | { readonly kind: 'whole'; readonly parameter: string; readonly module: string }

@@ -9,7 +9,7 @@ import { mismatchOf } from './experts.js';
 import { type FactoredChange, matrix } from './kinds/factored.js';
 import type { ParameterChange } from './kinds/tuner.js';
 
-/** Refuses a quantised base tensor for a kind whose change is not added. */
+/** Refuses a base tensor that is quantised or in pieces if the kind's change cannot be summed. */
 export const checkStored = (
   base: CheckpointIndex,
   { config, checkpoint }: Adapter,
@@ -67,7 +67,7 @@ interface ConvolutionPair {
   readonly place: (tensor: TensorReference) => TensorReference;
 }
 
-/** The change of a convolution's weight [out, in, kernel…] as a matrix [out, in · kernel]. */
+/** Returns a convolution's change [out, in, kernel…] as a matrix [out, in · kernel]. */
 export const convolved = (
   base: CheckpointIndex,
   adapter: Adapter,

@@ -87,7 +87,6 @@ export const printAddress = (address: ModelAddress): string =>
 export const partsOf = (address: ModelAddress): readonly ModelAddress[] =>
   address.kind === 'model' ? [address] : [address.base, address.adapter];
 
-/** Replaces each of an address's models by the result of `change`. */
 export const mapPlaces = (address: ModelAddress, change: (model: PlainAddress) => string): ModelAddress =>
   address.kind === 'model'
     ? { ...address, at: change(address) }

@@ -28,7 +28,7 @@ export const isRepositoryName = (text: string): boolean => {
 /** Part of a branch or tag. Git forbids dots at start and end, and `.lock` at the end. */
 const revisionPart = /^\w(?:[\w.-]*[\w-])?$/;
 
-/** Longest name in file systems. */
+/** Maximum length of names in file systems. */
 const longestRevision = 255;
 
 /** True for a branch, tag or commit that Git allows: `main`, `refs/pr/1`, `v1.0`. */

@@ -126,7 +126,7 @@ const tyingOf = ({ config, tied }: CheckpointIndex, hasHead: boolean): boolean |
   if (tied !== undefined) return tied;
   const value = config?.['tie_word_embeddings'];
   if (typeof value === 'boolean') return value;
-  // A class without a token head ties no embeddings.
+  // Without a token head, a class ties no embeddings.
   const [name] = classesIn(config);
   if (!hasHead)
     return name !== undefined && stemOfClass(name) !== undefined && !givesTokens(name) ? undefined : true;

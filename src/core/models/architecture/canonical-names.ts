@@ -1,6 +1,6 @@
 /**
- * Prefixes of all of a model's names, or of its language model's: transformers' `base_model_prefix`, which
- * files of the base class lack, and prefixes that its versions gave to multimodal models.
+ * Prefixes of all of a model's names, or of its language model's. They are transformers' `base_model_prefix`,
+ * which files of the base class lack, and prefixes that its versions gave to multimodal models.
  */
 const wholes = new Set([
   ...['model', 'transformer', 'language_model', 'text_model', 'backbone', 'gpt_neox', 'rwkv', 'biogpt'],
@@ -46,8 +46,8 @@ export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, st
 };
 
 /**
- * Maps one model's names to another's spelling where they differ. A name that the other model lacks gets
- * similar names' prefix.
+ * Maps one model's names to another's spelling where they differ. A name that the other model lacks gets the
+ * prefix of similar names.
  *
  * @param like names of the model whose spelling is wanted
  */

@@ -46,7 +46,6 @@ const lastNorm: Rules = [
   [/(^|\.)(layer_norm|final_norm|embedding_norm|ln_out)\.(weight|bias)$/, 'finalNorm'],
 ];
 
-/** BERT and models derived from its code. */
 const bert = {
   stacks: ['encoder.layer'],
   inside: [
@@ -211,8 +210,8 @@ export const families: readonly Family[] = [
 ];
 
 /**
- * Language models within multimodal models, and the text models with the same names and arithmetic. Other
- * families, such as LLaVA's `llama`, have the text model's own type.
+ * Language models in multimodal models, by the text model with the same names and arithmetic. Others, such as
+ * LLaVA's `llama`, already have the text model's type.
  */
 const textModels: Readonly<Record<string, string>> = {
   ...{ qwen2_vl: 'qwen2', qwen2_vl_text: 'qwen2', qwen2_5_vl: 'qwen2', qwen2_5_vl_text: 'qwen2' },
@@ -234,7 +233,7 @@ export const typesIn = (config: CheckpointIndex['config']): string[] => {
   return found.filter((type) => typeof type === 'string');
 };
 
-/** Keys of configurations of towers. */
+/** Keys that hold the configurations of towers. */
 export const towerKinds: readonly string[] = ['vision_config', 'audio_config'];
 
 /** A model's language model: its settings, and its type, which is undefined without `config.json`. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** Most layers: files are untrusted, and lists have an item per layer. */
+/** Maximum layers: files are untrusted, and lists have an item per layer. */
 export const mostLayers = 10_000;
 
 export const layerCount = z.int().nonnegative().max(mostLayers);

@@ -147,12 +147,10 @@ export const saysTied = (config: CheckpointIndex['config']): boolean | undefined
   return untiedByDefault.has(type) || typeof ofText === 'boolean' ? false : undefined;
 };
 
-/** True for a family under which transformers looks for the head. */
+/** True for a family whose default for tied embeddings is known. */
 export const isKnownFamily = (config: CheckpointIndex['config']): boolean =>
   [tiedByDefault, untiedByDefault].some((types) => types.has(typeOf(config)));
 
-/**
- * True if the head equals the embeddings: by their bytes, by the configuration, or because no head is stored.
- */
+/** True if the head equals the embeddings, as `Architecture.tied` says. */
 export const isTied = (checkpoint: CheckpointIndex): boolean =>
   checkpoint.tied ?? (saysTied(checkpoint.config) === true || !checkpoint.tensors.has(headOf(checkpoint)));

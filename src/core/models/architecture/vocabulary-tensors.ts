@@ -9,7 +9,7 @@ export interface VocabularyTensors {
   readonly unmovable: readonly string[];
 }
 
-/** Most rows, sixty times the largest vocabulary. */
+/** Maximum rows: sixty times the largest vocabulary. */
 const mostRows = 2 ** 24;
 
 /** Token embeddings. Position embeddings, and norms after embeddings, also have the role `embedding`. */

@@ -8,7 +8,7 @@ export interface FileState {
   /** ctime in nanoseconds, in decimal. Every write updates it, as does adding or removing hard links. */
   readonly ctimeNs: string;
   readonly links: number;
-  /** Hex, of sampled blocks (`sampleIdentity`) or all bytes (`fullIdentity`). */
+  /** Hash in hex of sampled blocks (`sampleIdentity`) or all bytes (`fullIdentity`). */
   readonly hash: string;
   readonly hashOf: 'samples' | 'bytes';
 }

@@ -2,7 +2,7 @@ import type { Extent } from '../../tensor/extent.js';
 import type { FileHeader, TensorInFile } from './containers/container-reader.js';
 import type { OpenInput } from './files/open-input.js';
 
-/** Most bytes of a description; bitsandbytes writes a few hundred. */
+/** Maximum size of a description; bitsandbytes writes a few hundred bytes. */
 export const mostDescriptionBytes = 4096;
 
 /** Names in bitsandbytes: a 4-bit module's JSON, and the layout number of 8-bit codes. */

@@ -27,8 +27,8 @@ export interface KnownOfFiles {
  * and names of side files, no weights. Only `readModel` (`src/core/models/reading/`) may call this, because
  * it interprets the tensors.
  *
- * @throws the codes of `findModelFiles`, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED,
- * CONFIG_INVALID and the codes of its container
+ * @throws FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID and errors of
+ *   `findModelFiles` and the container
  */
 export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise<CheckpointIndex> => {
   const { name, path } = found;
@@ -98,7 +98,7 @@ const openFile = async (
   neededBy: string,
   { statedContent, missingBytes }: KnownOfFiles,
 ): Promise<OpenedFile> => {
-  // Non-files are refused below.
+  // Refuses other kinds of files below.
   const handle = await openInput(path).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT')
       throw new LayerloomError('FILE_MISSING', { file: path, neededBy }, { cause });

@@ -17,7 +17,7 @@ const patterns: readonly RegExp[] = [
   /^chat_template\.json$/,
   /\.jinja$/,
   /^(video_)?(pre)?processor_config\.json$/,
-  // sentence-transformers: the model is the first of its modules.
+  // For sentence-transformers, the model is the first of its modules.
   /^(modules|config_sentence_transformers|sentence_\w+_config)\.json$/,
   // Code (`trust_remote_code`) under any name.
   /\.py$/,

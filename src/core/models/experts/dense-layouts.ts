@@ -28,7 +28,7 @@ export interface MixtureLayout {
   readonly block: string;
   /** An expert's matrices in files with separate experts. */
   readonly matrices: { readonly gate: string; readonly up: string; readonly down: string };
-  /** The shared expert's part of the layer, and its router or null; null without a shared expert. */
+  /** The shared expert's part of the layer, and its router if it has one; null without a shared expert. */
   readonly shared: { readonly block: string; readonly router: string | null } | null;
   config(dense: Config, sizes: MixtureSizes): Config;
 }
@@ -66,7 +66,7 @@ const impliedBy = (dense: Config): Config => {
   };
 };
 
-/** Keys of Qwen's mixtures that dense models may lack: no windows, experts in each layer. */
+/** Keys of Qwen's mixtures that dense models may lack. They mean no windows, and experts in each layer. */
 const qwenLayers = (dense: Config, layers: number): Config => ({
   decoder_sparse_step: 1,
   layer_types: Array.from({ length: layers }, () => 'full_attention'),

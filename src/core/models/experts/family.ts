@@ -2,7 +2,7 @@ import { ownValue } from '../../base/errors/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/files/json.js';
 
-/** Parameter names of mixtures in files of a family whose experts transformers fuses. */
+/** Names of mixtures' parameters in files of a family whose experts transformers fuses. */
 export interface ExpertNames {
   /** An expert's matrices (`experts.0.w1.weight`); absent if files have no separate experts. */
   readonly matrices?: { readonly gate: string; readonly up: string; readonly down: string };
@@ -61,7 +61,7 @@ export const nameInModel = ({ renamed }: ExpertNames, name: string): string => {
 export const fusedParameter = /^(?<stem>(?:.*\.)?experts)\.(?<which>gate_up|down)_proj$/;
 
 export interface ExpertMatrix {
-  /** The fused parameter; other parts of the name are as in files. */
+  /** The fused parameter. Other parts of its name are as in files. */
   readonly parameter: string;
   /** Index among the parameter's matrices; each expert has `matrices` of them. */
   readonly index: number;

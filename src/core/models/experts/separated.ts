@@ -29,7 +29,7 @@ export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
 };
 
 /**
- * Returns the experts' matrices in a fused parameter, with names.
+ * Returns the experts' matrices in a fused parameter, with their names.
  *
  * @param parameter fused, with other parts of the name as in files
  */
@@ -97,7 +97,7 @@ const isFused = (tensors: Tensors, name: string): boolean => {
   );
 };
 
-/** Most experts: each becomes several tensors, and a sparse file may claim any number. */
+/** Maximum experts: each becomes several tensors, and a sparse file may claim any number. */
 const mostExperts = 65_536;
 
 const isCount = (experts = 0): boolean => experts > 0 && experts <= mostExperts;

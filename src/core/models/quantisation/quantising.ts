@@ -11,7 +11,6 @@ export type BlockSize = readonly [rows: number, columns: number];
 
 interface Quantising {
   readonly scheme: QuantisingScheme;
-  /** Possible block sizes, largest first. */
   readonly blocks: readonly BlockSize[];
 }
 
@@ -30,7 +29,6 @@ export type QuantisingName = keyof typeof quantisings;
 
 export const quantisingNames = Object.keys(quantisings) as QuantisingName[];
 
-/** @throws INVALID_PARAMETER */
 export const checkQuantising = (name: string): QuantisingName => {
   const found = quantisingNames.find((one) => one === name);
   if (found !== undefined) return found;

@@ -26,11 +26,9 @@ export interface FoundTensor {
 }
 
 export interface QuantisationScheme {
-  /** Values of `quant_method` in `config.json`. */
   readonly methods: readonly string[];
   /** Keys of settings that may list unquantised modules. */
   readonly unconverted: readonly string[];
-  /** Keys of settings about how the model was quantised, which do not describe the stored data. */
   readonly origins?: readonly string[];
   /**
    * Finds the quantised tensors that layerloom can read; those of other modules can only be copied.

@@ -24,8 +24,8 @@ const towersName = 'vit.safetensors';
  * Reads a PEFT adapter's configuration and header, no weights, from a directory or a weight file. Parameters
  * have PEFT's names without its prefix.
  *
- * @throws NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID, READ_FAILED and the codes
- * of its container
+ * @throws NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID, READ_FAILED and errors of
+ *   its container
  */
 export const adapterAt = async (found: FoundModel, known: KnownOfFiles): Promise<Adapter> => {
   const { name, path } = found;

@@ -123,9 +123,9 @@ const headNorms = ['q', 'k'].map((one) => `self_attn.${one}_norm.weight`);
 const innerNorms = ['pre', 'post'].map((one) => `${one}_feedforward_layernorm.weight`);
 
 interface Traits {
-  /** Biases and norms in all layers, by default. */
+  /** Biases and norms that all layers have by default. */
   readonly parts: readonly string[];
-  /** The default of `head_dim`, unless that is `hidden_size` by heads. */
+  /** The default of `head_dim`, if other than `hidden_size` / heads. */
   readonly headDim?: number;
   /** The key that adds or removes biases. */
   readonly biasKey?: 'attention_bias' | 'qkv_bias';
@@ -142,7 +142,10 @@ const traits: Readonly<Record<string, Traits>> = {
   ...{ qwen3: { parts: headNorms, headDim: 128, ...byKey }, qwen3_moe: { parts: headNorms, ...byKey } },
 };
 
-/** Returns undefined for unlisted families, because latent attention has other sizes. */
+/**
+ * Returns the rows of `count` heads; undefined for unlisted families, because latent attention has other
+ * sizes.
+ */
 const rowsOfHeads = (text: Config, count: number, type: string): number | undefined => {
   const { head_dim: given, hidden_size: hidden, num_attention_heads: heads } = text;
   const known = ownValue(traits, type);
@@ -236,7 +239,10 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
   }
 };
 
-/** Returns what shows that weights are of another family; undefined for unknown families. */
+/**
+ * Returns a claim of the configuration that the weights contradict, and what they have; undefined for unknown
+ * families.
+ */
 const otherFamily = (
   { places }: Architecture,
   text: Config,

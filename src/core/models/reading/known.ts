@@ -2,5 +2,4 @@ import type { KnownOfFiles } from '../checkpoint/open.js';
 import { statedContent } from '../sources/bring-ranges.js';
 import { missingRanges } from '../sources/ranges/folder/folder.js';
 
-/** Facts recorded by partial downloads. */
 export const known: KnownOfFiles = { statedContent, missingBytes: missingRanges };

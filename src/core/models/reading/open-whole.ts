@@ -19,7 +19,7 @@ const unfinished = /\.layerloom-partial(\/|$)/;
  *
  * @param purpose a verb, for messages: `push`
  * @throws NOT_A_CHECKPOINT for a file, an unfinished output, and a partly downloaded model; NOT_AS_LOADED;
- * the codes of `readWhole`
+ *   errors of `readWhole`
  */
 export const openWhole = async (directory: string, purpose: string): Promise<CheckpointIndex> => {
   const root = resolve(directory);

@@ -43,7 +43,7 @@ export interface Reading {
  * All commands open models through this function, so that a path means the same model everywhere.
  *
  * @param config for a whole model without `config.json`
- * @throws MODEL_NOT_FOUND, MODEL_AMBIGUOUS and the codes of its parts
+ * @throws MODEL_NOT_FOUND, MODEL_AMBIGUOUS and errors of reading the files
  */
 export const readModel = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => {
   if (model.kind === 'adapted') return { checkpoint: await readAdapted(model, config) };
@@ -53,7 +53,11 @@ export const readModel = async (model: ModelAddress, config?: GivenConfig): Prom
   return { checkpoint: adapter.checkpoint, adapter };
 };
 
-/** @throws as `readModel`; ADAPTER_WITHOUT_BASE for a bare adapter */
+/**
+ * `readModel` for a whole model.
+ *
+ * @throws as `readModel`; ADAPTER_WITHOUT_BASE for a bare adapter
+ */
 export const readWhole = async (model: ModelAddress, config?: GivenConfig): Promise<CheckpointIndex> => {
   if (model.kind === 'adapted') return await readAdapted(model, config);
   const found = await locate(model);

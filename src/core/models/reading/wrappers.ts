@@ -44,7 +44,7 @@ const plainName = (name: string, { isLeading, ...of }: Wrappers): PlainName => {
   for (;;) {
     const [first = '', second] = parts;
     if (parts.length < 2 || !isLeading(first)) break;
-    // `base_model` contains the tuner's `model`, which contains the model; prompts have no tuner.
+    // In PEFT, `base_model` is the tuner, whose `model` is the model. Prompts have no tuner.
     wrappers.push(parts.splice(0, first === peft && second === 'model' ? 2 : 1).join('.'));
   }
   return { name: parts.join('.'), wrappers };

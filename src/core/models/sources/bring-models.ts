@@ -9,11 +9,11 @@ export interface BringModelsOptions extends Pick<FetchOptions, 'signal'> {
 }
 
 /**
- * Fetches headers and small files of remote models, if allowed, so that `openCheckpoint` finds them.
+ * Fetches headers and small files of remote models, if allowed, so that `readModel` finds them.
  *
  * @param models as spelt in recipes; local paths are skipped
  * @returns warnings
- * @throws the codes of the sources' `bringHeaders`
+ * @throws errors of `bringHeaders`
  */
 export const bringModels = async (
   models: Iterable<string>,

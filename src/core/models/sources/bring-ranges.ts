@@ -10,7 +10,7 @@ export const statedContent = async (path: string): Promise<string | undefined> =
 /**
  * Fetches missing bytes for a run.
  *
- * @throws the codes of the sources' `bringRanges`
+ * @throws errors of the sources' `bringRanges`
  */
 export const bringRanges = async (needs: readonly NeededRanges[], options: FetchOptions): Promise<void> => {
   for (const source of remoteSources) await source.bringRanges(needs, options);

@@ -40,7 +40,7 @@ export interface ModelSource {
  */
 export interface RemoteSource extends ModelSource {
   names(at: string): boolean;
-  /** Prefix of the source's folders in the cache of ranges: `WORD--…` (ranges/folder.ts). */
+  /** Prefix of the source's folders in the cache of ranges: `WORD--…` (ranges/folder/folder.ts). */
   readonly folders: string;
   /** Returns the origin of a path in this source's folders or cache; undefined for other paths. */
   describePath(path: string): Promise<(Origin & { readonly name?: string }) | undefined>;

@@ -59,6 +59,5 @@ const without = (directory: string, reason: string): LayerloomError =>
     reason: `has no tokenizer files, ${reason}; put its tokenizer.json beside the weights`,
   });
 
-/** Returns the error if the output's tokenizer would come from a model that has none. */
 export const withoutTokenizer = (directory: string): LayerloomError =>
   without(directory, 'to make the output’s tokenizer from');

@@ -7,7 +7,6 @@ import { someTokens } from './files/words.js';
 /** An output's tokens, and how they differ from the donor's files. */
 export interface OutputTokens {
   readonly ids: ReadonlyMap<string, number>;
-  /** Added tokens in order of ids. */
   readonly added: Tokenizer['added'];
   readonly changed: boolean;
   readonly stripped: ReadonlySet<string>;
@@ -45,7 +44,7 @@ export const uniteTokens = (
 /**
  * Returns one model's tokens; `strips` removes tokens without rows.
  *
- * @throws the codes of `uniteTokens`
+ * @throws errors of `uniteTokens`
  */
 export const tokensOf = (model: ModelTokens, strips: boolean, wanted: Iterable<string>): OutputTokens => {
   const { tokenizer, stripped } = strips

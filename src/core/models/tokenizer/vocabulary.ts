@@ -32,9 +32,7 @@ export interface MergedVocabulary {
 /** The source of a token's embedding (mergekit's `tokens:`). */
 export type TokenSource =
   | { readonly kind: 'zero' }
-  /** The token's row in a model. */
   | { readonly kind: 'model'; readonly model: number }
-  /** Another token's row in a model. */
   | { readonly kind: 'token'; readonly model: number; readonly token: string | number };
 
 export interface TokenizerRequest {
@@ -59,6 +57,5 @@ export const newRows = ['omp', 'subword', 'mean', 'zero'] as const;
 
 export interface TransplantRequest {
   readonly rows: (typeof newRows)[number];
-  /** Most rows in a sum. */
   readonly k: number;
 }

@@ -1,13 +1,13 @@
 import type { TensorChange, TensorReference } from '../../../tensor/reference.js';
 
-/** The tensor's rows within the stacked products of several experts, whose factors share two matrices. */
+/** A tensor's rows in the stacked products of several experts, whose factors share two matrices. */
 export interface ExpertRows {
   /**
-   * Number of experts: `a` is [experts · rank, in], `b` [out, rank · experts], with a rank's experts side by
-   * side.
+   * Number of experts. `a` is [experts · rank, in]; `b` is [out, rank · experts], with a rank's experts
+   * adjacent.
    */
   readonly count: number;
-  /** Set if the ranks of an expert are side by side in `b`, which is [out, experts · rank]. */
+  /** Set if the ranks of an expert are adjacent in `b`, which is then [out, experts · rank]. */
   readonly grouped?: true;
   /** The tensor's first row among the stacked products. */
   readonly row: number;

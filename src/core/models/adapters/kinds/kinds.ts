@@ -32,7 +32,6 @@ export const plainLora: AdapterKind<AdapterChange> = lora;
 /** Kinds that a key of `adapter_config.json` selects. */
 export const keyedKinds: readonly AdapterKind<AdapterChange>[] = [dora];
 
-/** Returns an adapter's change of a tensor; undefined if none changes it. */
 export const changeIn = ({ change }: TensorReference): AdapterChange | undefined =>
   // Safe cast: only `applyAdapter` makes changes, all of these kinds.
   change as AdapterChange | undefined;

@@ -26,7 +26,7 @@ export interface BlockMultiplier<S> {
   readonly skew: 'upper' | 'lower' | 'whole';
   /** Number of terms in the power series for (I − Q)⁻¹ · (I + Q). If null, R = (I + Q)⁻¹ · (I − Q). */
   readonly terms: number | null;
-  /** Largest ‖Q‖; a larger Q is scaled down to it (constrained OFT). */
+  /** Maximum ‖Q‖; a larger Q is scaled down to it (constrained OFT). */
   readonly limit: number | null;
   /** For a stage of a butterfly, how inputs are permuted before and after the blocks. */
   readonly butterfly: { readonly stage: number; readonly stages: number } | null;

@@ -1,10 +1,7 @@
 import type * as z from 'zod';
 import type { Shape, TensorChange, TensorReference } from '../../../tensor/reference.js';
 
-/**
- * Largest number of elements in a tensor that a tuner computes with. As float64, elements take eight bytes
- * each.
- */
+/** Maximum elements of a tensor that a tuner computes with. As float64, they take eight bytes each. */
 export const mostSmall = 2 ** 26;
 
 export interface NamedTensor {
@@ -14,7 +11,6 @@ export interface NamedTensor {
 
 export interface TunedParameter {
   readonly shape: Shape;
-  /** True if stored as [in, out]. */
   readonly transposed: boolean;
   /** Maps a reference to its place in the combined list of files. */
   readonly place: (tensor: TensorReference) => TensorReference;
@@ -25,7 +21,7 @@ export interface TunedParameter {
 
 export interface ParameterChange {
   readonly parameter: string;
-  /** Error messages name it. */
+  /** The tensor that error messages name. */
   readonly from: NamedTensor;
   /** The base may lack the parameter. */
   readonly optional?: true;
@@ -51,9 +47,8 @@ export interface Tuned {
   readonly replaced?: ReadonlyMap<string, NamedTensor>;
 }
 
-/** Selected by `peft_type`. */
+/** A kind of adapter, selected by `peft_type`. */
 export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
-  /** `peft_type` */
   readonly type: string;
   readonly title: string;
   /** Why changes of this kind cannot be summed as an adapter. */

@@ -2,7 +2,10 @@ import * as z from 'zod';
 import { diagonal, type FactoredChange, matrix, transposed } from './factored.js';
 import { tuner } from './tuner.js';
 
-/** W + diag(b) · B · diag(d) · A, with one A and B for all modules, cut to size (arXiv 2310.11454). */
+/**
+ * W + diag(b) · B · diag(d) · A (arXiv 2310.11454). All modules share A and B, and use their first rows and
+ * columns.
+ */
 export const vera = tuner({
   type: 'VERA',
   title: 'VeRA',

@@ -14,7 +14,7 @@ export const usualEffort = (): Effort => ({ left: 6e7 });
 
 const costOfState = 1_000;
 
-/** @throws EffortSpent */
+/** @throws StepLimitError */
 export const spend = (effort: Effort, cost: number): void => {
   effort.left -= cost;
   if (effort.left < 0) throw new StepLimitError();
@@ -34,7 +34,7 @@ const none = -1;
  * Returns a function that tests whether a pattern matches a whole text of printable ASCII. Uses Thompson's
  * automaton, whose time is at most states × text length.
  *
- * @throws EffortSpent, and so does the returned function
+ * @throws StepLimitError, and so does the returned function
  */
 export const wholeMatcher = (pattern: Pattern, effort: Effort): ((text: string) => boolean) => {
   const states: State[] = [];

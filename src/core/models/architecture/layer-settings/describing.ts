@@ -14,9 +14,7 @@ export interface ModelOfLayers {
 export interface DescribingSection {
   readonly path: readonly string[];
   readonly section: Section;
-  /**
-   * Keys that give the number of layers. A key's value here is the number of units that it counts per layer.
-   */
+  /** Keys that give the number of layers, and how many units each counts per layer. */
   readonly counts: Readonly<Record<string, number>>;
   readonly type: string | undefined;
   readonly traits: readonly Trait[];
@@ -55,7 +53,7 @@ export const describingSections = (
     }));
 };
 
-/** A key states another number of layers. */
+/** A key states a different number of layers. */
 export class OtherCount extends Unsaid {}
 
 const noCount = (found: readonly FoundSection[], stack: string, layers: number): Unsaid => {

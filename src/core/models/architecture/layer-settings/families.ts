@@ -41,12 +41,11 @@ import {
 
 /** How a family configures its layers in `config.json`, as transformers 5.24 reads it. */
 export interface LayerSettings {
-  /** `model_type`, or `_class_name` in diffusers. */
   readonly types: readonly string[];
   readonly traits?: readonly Trait[];
   /** Unusual keys that give the number of layers, each with its factor. */
   readonly counts?: Readonly<Record<string, number>>;
-  /** The number of layers is the length of a list. */
+  /** True if no key gives the number of layers, only the length of a per-layer list. */
   readonly countsByList?: boolean;
   /** A key and the reason why no stack can be described. */
   readonly refused?: readonly [key: string, reason: string];

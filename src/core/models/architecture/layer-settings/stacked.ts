@@ -23,7 +23,6 @@ export interface Origin extends LayerOf {
 }
 
 export interface StackedConfig {
-  /** Changes to the first model's configuration; undefined removes a key. */
   readonly edits: Edits;
   readonly warnings: readonly string[];
 }

@@ -22,8 +22,8 @@ const parametersIn = (value: unknown): Parameters | undefined =>
   isObject(value) && Object.keys(value).length > 0 ? value : undefined;
 
 /**
- * RoPE parameters by kind of layer; `full_attention` if all are alike. Loaders prefer transformers 4's
- * `rope_scaling`, unless empty, as when YaRN is pasted.
+ * RoPE parameters by kind of layer; `full_attention` if all are alike. Loaders prefer a non-empty
+ * `rope_scaling` of transformers 4, which users paste to enable YaRN.
  */
 const ropeOf = (config: Config): ReadonlyMap<string, Parameters> => {
   const { rope_theta: theta, rope_local_base_freq: local } = config;

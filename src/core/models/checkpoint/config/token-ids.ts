@@ -7,7 +7,7 @@ const ofIds = /(^|_)token_(ids?|index)$|^(begin_)?suppress_tokens$|^bad_words_id
 
 export interface TokenMove {
   readonly from: number;
-  /** Rows after the change; undefined if none. */
+  /** Number of rows after the change; undefined if they stay. */
   readonly to: number | undefined;
   idOf(id: number): number | undefined;
 }

@@ -42,7 +42,7 @@ export interface ContainerReader {
   /** Set if a file means nothing without its folder, which is the model. */
   readonly isInFolder?: true;
   readonly carriesSideFiles?: true;
-  /** Returns the weights in a directory without an index; empty without any, or with several candidates. */
+  /** Chooses weight files among a directory's names, without an index; empty unless the choice is clear. */
   weightsIn(names: readonly string[]): readonly string[];
   /**
    * Returns the header's bytes, for `parseHeader` and the file's hash. Set if the header is not at the file's
@@ -57,8 +57,8 @@ export interface ContainerReader {
     fileBytes: number,
   ) => Promise<Uint8Array>;
   /**
-   * Returns where the header ends in a file that begins with `start`, or, if `start` is too short, the number
-   * of bytes to call it with.
+   * Returns where the header ends in a file that begins with `start`. If `start` is too short, returns how
+   * many bytes it should have.
    *
    * @throws LayerloomError if the file is too short or has no such header
    */

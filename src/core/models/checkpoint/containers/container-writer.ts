@@ -23,7 +23,7 @@ export interface ContainerWriter {
   /** Negative if `a` precedes `b` in a file. */
   compare(a: Pick<TensorToWrite, 'name' | 'dtype'>, b: Pick<TensorToWrite, 'name' | 'dtype'>): number;
   encodeHeader(tensors: Iterable<TensorToWrite>): Uint8Array;
-  /** Most bytes that loaders accept before the data. */
+  /** Maximum header that loaders accept, in bytes. */
   readonly mostHeaderBytes: number;
   /** True if loaders accept an input file as a shard without changes. */
   takes(reader: ContainerReader, metadata: FileHeader['metadata']): boolean;

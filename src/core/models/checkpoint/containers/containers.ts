@@ -21,7 +21,7 @@ export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
 
 export const writer: ContainerWriter = safetensorsWriter;
 
-/** Returns a file's reader by extension; the first one if an index gave it another name. */
+/** Returns a file's reader by extension; the first reader for names that only an index allows. */
 export const readerOf = (file: string): ContainerReader =>
   readers.find(({ extension }) => file.endsWith(extension)) ?? readers[0];
 

@@ -6,7 +6,7 @@ import type { ContainerReader } from './container-reader.js';
 /**
  * Reads all bytes before a file's data, or those that its reader collects.
  *
- * @throws the codes of the reader's `headerEnd` or `collectHeader`; errors of `read`
+ * @throws errors of the reader's `headerEnd` or `collectHeader`, and of `read`
  */
 export const readHeader = async (
   reader: ContainerReader,
@@ -23,7 +23,7 @@ export const readHeader = async (
   }
 };
 
-/** @returns a header's bytes and their SHA-256 in hex @throws as `readHeader` */
+/** Returns a header's bytes and their SHA-256 in hex. @throws as `readHeader` */
 export const readHeaderOf = async (
   reader: ContainerReader,
   handle: Pick<OpenInput, 'read'>,

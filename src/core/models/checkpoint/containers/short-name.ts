@@ -2,7 +2,7 @@ import { LayerloomError } from '../../../base/errors/errors.js';
 
 export const short = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
 
-/** Longest tensor name, several times the longest in use. */
+/** Maximum length of tensor names, several times the longest in use. */
 const longest = 1_000;
 
 /** @throws HEADER_INVALID */

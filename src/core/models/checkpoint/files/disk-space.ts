@@ -5,8 +5,8 @@ import { LayerloomError } from '../../../base/errors/errors.js';
 const tmpfs = 0x01021994;
 
 /**
- * Returns free memory plus swap, because tmpfs may promise more. In a container, at most its limit: usage is
- * unknown, because caches count as used.
+ * Returns free memory plus swap, because tmpfs may promise more. In a container, returns at most its limit:
+ * usage is unknown, because caches count as used.
  */
 const freeMemory = async (): Promise<number> => {
   const swap = /^SwapFree: +(?<kilobytes>\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8'));

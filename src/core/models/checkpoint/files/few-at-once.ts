@@ -1,4 +1,4 @@
-/** Twice libuv's number of threads. */
+/** Maximum files at a time: twice libuv's number of threads. */
 const most = 8;
 
 const waiting: (() => void)[] = [];

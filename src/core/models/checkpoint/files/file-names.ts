@@ -1,4 +1,4 @@
-/** The provenance file. It marks a directory as ours to replace, and is written last. */
+/** The provenance file, written last. It marks a directory as an output, which a merge may replace. */
 export const provenanceName = 'layerloom.json';
 
 /** An in-toto statement of how the weights were made. */

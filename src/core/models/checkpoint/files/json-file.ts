@@ -18,7 +18,6 @@ export interface JsonFile<T> {
   /** The kind of file, for errors: `the record of an experiment`. */
   readonly what: string;
   readonly fail: (fault: JsonFault) => LayerloomError;
-  /** Default: `readSmallFile`. */
   readonly read?: typeof readSmallFile;
 }
 
@@ -44,7 +43,7 @@ export const readJsonFile = async <T>(
   const { error } = schema.safeParse(value);
   if (error === undefined) return value as T;
   const [issue] = error.issues;
-  // The key is not quoted: a record's top-level keys are arbitrary, and the file may be another one.
+  // Does not quote the key: a record's top-level keys are arbitrary, and the file may be another one.
   const path = (schema instanceof ZodRecord ? issue?.path.slice(1) : issue?.path) ?? [];
   const at = path.length === 0 ? '' : `${path.join('.')}: `;
   throw fail({ file, reason: `is not ${what} (${at}${issue?.message})`, isRead: true });

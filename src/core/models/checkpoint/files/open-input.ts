@@ -2,7 +2,6 @@ import { type BigIntStats, constants, read } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
-/** An open file of weights. */
 export interface OpenInput extends AsyncDisposable {
   /** For native jobs. */
   readonly fd: number;
@@ -19,7 +18,7 @@ export interface OpenInput extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Files whose bytes lie in the memory of another process, by paths at which nothing can be opened. */
+/** Files in another process's memory, by paths that do not exist. */
 const inMemory = new Map<string, OpenInput>();
 
 export const isInMemory = (path: string): boolean => inMemory.has(path);
@@ -48,7 +47,7 @@ export const addInMemory = (
       for (const [bytes, address] of parts) {
         if (left < bytes) {
           const most = Math.min(length, bytes - left);
-          // The system's reason is an error of a disk.
+          // Hides the system's reason, which is a disk error.
           const found = await promisify(read)(memory, buffer, offset, most, address + left).catch(() => ({
             bytesRead: 0,
             buffer,

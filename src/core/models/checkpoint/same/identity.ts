@@ -11,7 +11,7 @@ import { readBlock, readBlockNow } from '../files/read-block.js';
 const samples = 64;
 const sampleBytes = 4096;
 
-/** Most bytes of a file that is sampled on this thread, which takes no waits. */
+/** Maximum size of a file that is sampled synchronously. */
 const mostAtHand = 16 * 1024 * 1024;
 
 const chunkBytes = 1024 * 1024;
@@ -53,7 +53,6 @@ const statedIdentity = (content: string): string =>
 export const statedSha256 = ({ content }: FileIdentity): string | undefined =>
   content !== undefined && /^[0-9a-f]{64}$/.test(content) ? content : undefined;
 
-/** SHA-256 of the whole file, in hex. */
 const fullIdentity = async (handle: OpenInput, signal?: AbortSignal): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafeSlow(chunkBytes);
@@ -85,13 +84,13 @@ const statOf = async (handle: OpenInput, file: FileIdentity) => {
   const now = await handle.stat({ bigint: true });
   if (now.size !== BigInt(file.bytes))
     throw changed(file, `has changed from ${file.bytes} to ${now.size} bytes`);
-  // Other runs that fetch more of the file change its times and links.
+  // Ignores times and links, which change when other runs fetch more of the file.
   if (file.content !== undefined) return { ctimeNs: '0', links: 1 };
   if (String(now.mtimeNs) !== file.mtimeNs) throw changed(file, 'has been written');
   return { ctimeNs: String(now.ctimeNs), links: Number(now.nlink) };
 };
 
-/** Hashes a file's header; a given `config.json` is all header. */
+/** Hashes a file's header. A given `config.json` counts as a header. */
 const headerHashOf = async (handle: OpenInput, { path, bytes }: FileIdentity): Promise<string> =>
   path.endsWith('.json')
     ? await fullIdentity(handle)
@@ -108,7 +107,7 @@ export const observe = (
   hashOf: FileState['hashOf'] = 'samples',
 ): Promise<FileState> =>
   reading(file.path, async () => {
-    // First, because any later write changes the next status.
+    // Reads the status first, because any later write changes the next one.
     const status = await statOf(handle, file);
     if ((await headerHashOf(handle, file)) !== file.header) throw changed(file, 'has another header');
     return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };
@@ -164,9 +163,9 @@ export const identityUnder = (file: FileIdentity, stamp: FileStamp): Promise<str
   readUnchanged(file, (handle) => sampleIdentity(handle, file, stamp));
 
 /**
- * Returns a file's new state if its content has not changed since `before`. Hashes the content again if links
- * changed, because hard links change ctime too, or if `before` has a full hash. Refuses any other change of
- * ctime, because mtime can be set back.
+ * Returns a file's new state if its content has not changed since `before`. Hashes the content again if
+ * `before` has a full hash, or if links changed, because hard links change ctime too. Refuses other changes
+ * of ctime, because mtime can be set back.
  *
  * @param relinked true if this process has added or removed links since
  * @throws INPUT_CHANGED, READ_FAILED

@@ -29,7 +29,7 @@ export const lookAlike = async (a: CheckpointIndex, b: CheckpointIndex): Promise
 };
 
 const filesLookAlike = async (a: FileIdentity, b: FileIdentity): Promise<boolean> => {
-  // A hub file may be incomplete.
+  // Compares stated hashes, because a hub file may be incomplete.
   if (a.content !== undefined || b.content !== undefined) return a.content === b.content;
   return await withFewFiles(async () => {
     await using one = await openInput(a.path);

@@ -16,7 +16,7 @@ import {
 interface WeightSettings {
   readonly bits: unknown;
   readonly type: unknown;
-  /** Size of a block with one scale; absent if rows or the tensor have a scale each. */
+  /** Size of a block that shares a scale; absent if each row, or the tensor, has a scale. */
   readonly block: BlockSize | undefined;
 }
 

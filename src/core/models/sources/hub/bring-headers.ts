@@ -53,10 +53,10 @@ export const bringHeaders = async (model: string, options: HubOptions = {}): Pro
   await checkRangeFolder(folder);
   const path = (await isUsable(folder)) ? folder : await bringCommit(hub, at, folder);
   if (path === folder) await holdRangeFolder(folder, hub.environment.ranges);
-  // Another process may have removed the folder before it was held.
+  // Another process may have removed the folder before this one held it.
   if (path === folder && !(await isUsable(folder))) await bringCommit(hub, at, folder);
   await writeRef(at, asked.revision).catch((error: unknown) => {
-    // A model found whole may be in a cache that this user cannot write to.
+    // Ignores the failure for a whole model, which may be in a cache that this user cannot write to.
     if (path === folder || !(error instanceof LayerloomError && error.code === 'WRITE_FAILED')) throw error;
   });
   return { path, id, revision: commit };

@@ -10,7 +10,7 @@ import { type HubSession, mostRequests } from './requests/session/session.js';
 /**
  * Fetches a commit's side files into the hub's cache. The index comes first, because it lists the weights.
  *
- * @throws NOT_A_CHECKPOINT if a side file is too large; the codes of `chooseFiles` and `RemoteFile.read`
+ * @throws NOT_A_CHECKPOINT if a side file is too large; errors of `chooseFiles` and `RemoteFile.read`
  */
 export const bringSideFiles = async (
   hub: HubSession,

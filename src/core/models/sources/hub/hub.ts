@@ -11,19 +11,19 @@ export interface BroughtModel {
 export interface HubOptions extends FetchOptions {
   /** Variables for hub, token and caches; default: `process.env`. */
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Limits on retries after transient failures; default: `usualPatience`. */
+  /** Default: `usualPatience`. */
   readonly patience?: Patience | undefined;
 }
 
 /** Limits on retries after transient failures. */
 export interface Patience {
-  /** Consecutive failures, without progress in between, before giving up. */
+  /** Consecutive failures without progress before giving up. */
   readonly attempts: number;
   /** Milliseconds before the first retry. Doubled each time, plus up to half at random. */
   readonly firstDelayMs: number;
-  /** Longest delay, even if the server asks for more. */
+  /** Maximum delay, even if the server asks for more. */
   readonly longestDelayMs: number;
 }
 
-/** In total about five minutes, the hub's window for rate limits. */
+/** Retries for about five minutes, the hub's window for rate limits. */
 export const usualPatience: Patience = { attempts: 12, firstDelayMs: 500, longestDelayMs: 60_000 };

@@ -8,7 +8,7 @@ import { usableRangeFolder } from './cache/range-folders.js';
 import { hubEnvironment } from './environment.js';
 import type { BroughtModel } from './hub.js';
 
-/** If the user forbids network access, finds the model in the caches. */
+/** Finds the model in the caches if the user forbids network access; otherwise undefined. */
 export const findOffline = async (
   asked: HubModel,
   env: NodeJS.ProcessEnv = process.env,

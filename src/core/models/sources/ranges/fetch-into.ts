@@ -8,7 +8,6 @@ import type { RangeFile } from './range-file.js';
 export type Sink = (chunks: readonly Buffer[], position: number) => Promise<void> | void;
 
 export interface RemoteBytes {
-  /** The file server's ETag, once known. */
   readonly served: string | undefined;
   /** @param options.mayDiscard true to take the range from the whole file, if the server ignores ranges */
   read(begin: number, end: number, sink: Sink, options: { readonly mayDiscard: boolean }): Promise<void>;
@@ -24,7 +23,7 @@ interface FetchOptions {
 /**
  * Fetches and records the missing bytes of `extents`.
  *
- * @throws HUB_FILE_CHANGED, after discarding the file; the other codes of `remote.read`, WRITE_FAILED
+ * @throws HUB_FILE_CHANGED, after discarding the file; other errors of `remote.read`, WRITE_FAILED
  */
 export const fetchInto = async (
   ranges: RangeFile,
@@ -57,8 +56,8 @@ const firstBytes = 64 * 1024;
  * Fetches a weight file's header.
  *
  * @returns the ranges of its descriptions, ascending
- * @throws the codes of the container's headers and of `fetchInto`; errors of `remote.read` if the header is
- * not at the start and the server ignores ranges
+ * @throws errors of the container's headers and of `fetchInto`; errors of `remote.read` if the header is not
+ *   at the start and the server ignores ranges
  */
 export const fetchHeader = async (
   ranges: RangeFile,

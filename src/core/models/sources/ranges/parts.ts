@@ -7,13 +7,12 @@ export interface PartlyNeeded {
 }
 
 /**
- * Largest shares of extra bytes, relative to the needed ones: to complete files, and to close gaps between
- * requests.
+ * Maximum extra bytes, as shares of the needed ones: to complete files, and to close gaps between requests.
  */
 const forWholeFiles = 0.004;
 const forGaps = 0.001;
 
-/** Longest gap between needed ranges that is fetched too. */
+/** Maximum gap between needed ranges that is fetched too. */
 const longestGap = 64 * 1024;
 
 const partBytes = 16 * 1024 * 1024;

@@ -98,7 +98,6 @@ export class RangeFile implements AsyncDisposable {
     });
   }
 
-  /** @throws WRITE_FAILED */
   async write(chunks: readonly Buffer[], position: number): Promise<void> {
     try {
       let end = position;
@@ -152,7 +151,7 @@ export class RangeFile implements AsyncDisposable {
     await this.#recording;
     await this.#record.truncate(0);
     await removeRangeFile(this.path);
-    // If the model's record is absent, headers are fetched again.
+    // Removes the model's record, so that headers are fetched again.
     await removeRangeFile(modelRecordPath(this.#folder));
   }
 

@@ -19,7 +19,9 @@ export const chatTemplateOf = (value: unknown): string | undefined => {
 const unknownToParser =
   /\{%[-+]?\s*(raw|with|autoescape|block|extends|include|import|from)\b|\brecursive\s*[-+]?%\}|\bdivisibleby\s+\d/;
 
-/** Most characters of a template, ten times the longest in use: the parser takes two seconds per megabyte. */
+/**
+ * Maximum characters of a template, ten times the longest in use: the parser takes two seconds per megabyte.
+ */
 const mostCharacters = 300_000;
 
 /**

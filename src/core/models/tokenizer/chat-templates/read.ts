@@ -17,8 +17,8 @@ export const mayHoldChatTemplate = (name: string): boolean =>
   !onlyChatTemplates.test(name) && (configurations as readonly string[]).includes(name);
 
 /**
- * Reads a checkpoint's chat template like transformers: from its own file, otherwise from
- * `tokenizer_config.json`. Takes `default` among several.
+ * Reads a checkpoint's chat template like transformers: from its own file, otherwise from a configuration
+ * such as `tokenizer_config.json`. Takes `default` among several.
  *
  * @throws READ_FAILED, and JSON errors
  */
@@ -41,9 +41,8 @@ const defaultOf = (templates: unknown): string | undefined => {
 };
 
 /**
- * Returns the commonest template, ignoring white space around it, like mergekit's `auto`. Counts each
- * checkpoint once, and skips those without a template. In a tie the first wins; in mergekit, the order of a
- * set decides.
+ * Returns the commonest template, like mergekit's `auto`, ignoring white space around it. Counts each
+ * checkpoint with a template once. The first wins a tie; in mergekit, the order of a set decides.
  */
 export const commonestChatTemplate = async (
   checkpoints: readonly Templates[],

@@ -24,7 +24,10 @@ export const sameSettings = (a: AddedToken, b: AddedToken): boolean =>
   a.normalized === b.normalized &&
   a.special === b.special;
 
-/** Added tokens with the tokenizers library's ids: in order of addition, whatever its file says (0.23). */
+/**
+ * Added tokens, with the ids that the tokenizers library gives them (0.23): in order of addition, whatever
+ * the file says.
+ */
 export class AddedVocabulary {
   readonly #tokens = new Map<string, { id: number; token: AddedToken }>();
   #last = -1;

@@ -65,7 +65,8 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
   const content = await sideFileContent(checkpoint, form);
   const settings = await readTokenSettings(checkpoint);
   const { decoder, special } = settings;
-  // Models often differ in their padding token, which is usually in the vocabulary already.
+  // Leaves out tokens in the file: models often differ in the padding token, which the vocabulary usually
+  // has.
   const has = textsAmong(content, new Set(special.map((token) => token.content)));
   const missing = special.filter((token) => !has.has(token.content));
   const hash = createHash('sha256')
@@ -136,7 +137,10 @@ const parse = async (
   return makeTokenizer({ file, algorithm, spelling, vocabulary }, tokens, settings);
 };
 
-/** Returns the vocabulary in the parsed JSON, if `splitTokenizer` found none or another object's. */
+/**
+ * Returns `model.vocab`, if `splitTokenizer` did not cut it out. If that cut out another object's `vocab`,
+ * parses the whole file again.
+ */
 const vocabularyIn = (
   { vocabulary }: TokenizerText,
   model: Record<string, unknown>,
@@ -198,10 +202,10 @@ const algorithmOf = (model: Record<string, unknown>): string => {
   return 'merges' in model ? 'BPE' : 'WordPiece';
 };
 
-/** Most ids, which index arrays. Vocabularies leave few ids out. */
+/** Maximum ids, because ids index arrays. Vocabularies leave few ids out. */
 const mostIds = (tokens: number): number => 4 * tokens + 65_536;
 
-/** Several times the largest tokenizer: millions of tokens, parsed in seconds. */
+/** Maximum length: several times the largest tokenizer's. It allows millions of tokens, parsed in seconds. */
 const mostCharacters = 40_000_000;
 
 /** Returns ids by token. BPE and WordPiece store an object of ids, Unigram a list of [token, score]. */
@@ -219,13 +223,12 @@ const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, nu
   return checkedIds(ids, file);
 };
 
-/** @throws CONFIG_INVALID for invalid ids */
 const checkedIds = (ids: ReadonlyMap<string, number>, file: string): ReadonlyMap<string, number> => {
   const most = mostIds(ids.size);
   ids.forEach((id) => {
     if (!Number.isInteger(id) || id < 0 || id >= most) throw malformed(file, 'vocab');
   });
-  // Few tokens share an id, because each token with a row becomes an output token.
+  // Refuses many tokens with one id, because each token with a row becomes an output token.
   if (ids.size > 2 * endOf(ids)) throw malformed(file, 'vocab');
   return ids;
 };

@@ -1,9 +1,8 @@
-/** A vocabulary's ids and more, as one map. Does not copy the vocabulary, which models share. */
+/** A map of a vocabulary's ids and others. Does not copy the vocabulary, which models share. */
 export class TokenIds implements ReadonlyMap<string, number> {
   readonly #vocabulary: ReadonlyMap<string, number>;
   readonly #more: ReadonlyMap<string, number>;
 
-  /** @param more tokens outside the vocabulary */
   constructor(vocabulary: ReadonlyMap<string, number>, more: ReadonlyMap<string, number>) {
     this.#vocabulary = vocabulary;
     this.#more = more;

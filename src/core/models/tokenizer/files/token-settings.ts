@@ -16,7 +16,7 @@ export interface TokenSettings {
 const named = ['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'];
 const lists = ['additional_special_tokens', 'extra_special_tokens'];
 
-/** Most added tokens, ten times a usual model's: each becomes a row of a union. */
+/** Maximum added tokens, ten times a usual model's: each becomes a row of a union. */
 const mostAdded = 100_000;
 
 /**

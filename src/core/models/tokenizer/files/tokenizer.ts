@@ -3,7 +3,7 @@ import { TokenIds } from './token-ids.js';
 import type { TokenSettings } from './token-settings.js';
 import { quote } from './words.js';
 
-/** Most values in a tokenizer's JSON, twice the largest: half a million merges, a million scores. */
+/** Maximum values in a tokenizer's JSON, twice the largest: half a million merges, a million scores. */
 export const mostTokenizerValues = 4_000_000;
 
 export type Spelling =
@@ -17,7 +17,6 @@ export type Spelling =
 
 export interface Tokenizer {
   readonly file: string;
-  /** `BPE`, `Unigram`, `WordPiece` or `WordLevel`. */
   readonly algorithm: string;
   readonly spelling: Spelling;
   /** Ids of the model's own tokens, which merges or scores form. */
@@ -27,7 +26,6 @@ export interface Tokenizer {
   readonly ids: ReadonlyMap<string, number>;
   /** Special tokens. transformers adds missing ones when it loads the tokenizer. */
   readonly special: readonly AddedToken[];
-  /** Special tokens by use, such as `['bos_token', '<s>']`. */
   readonly uses: TokenSettings['uses'];
 }
 

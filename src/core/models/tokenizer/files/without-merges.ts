@@ -42,11 +42,11 @@ export const withoutMerges = (content: Buffer): string => {
 };
 
 /**
- * Returns the positions after the opening bracket, and of the closing one, of the first list or object under
- * a key; undefined if absent or without an end.
+ * Returns where the content of the first list or object under a key begins and ends; undefined if absent or
+ * without an end.
  *
  * @param key with quotes. Quotes inside tokens are escaped, and a token with the key's text has a number as
- * value
+ *   value
  */
 const placeOf = (content: Buffer, key: string, brackets: Brackets): [number, number] | undefined => {
   for (let at = content.indexOf(key); at >= 0; at = content.indexOf(key, at + 1)) {

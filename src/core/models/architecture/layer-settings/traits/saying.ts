@@ -27,7 +27,7 @@ export interface Saying {
   write(values: readonly unknown[], described: Described): Edits | undefined;
 }
 
-/** Most characters of a reason, because reasons quote configurations. */
+/** Maximum characters of a reason, because reasons quote configurations. */
 const longest = 400;
 
 /** A key cannot describe the layers. */
@@ -69,7 +69,7 @@ const backWords = (words: Words): ReadonlyMap<unknown, string> =>
 /**
  * A list with an entry per layer; an empty list counts as absent.
  *
- * @param words maps the list's words to values; entries with such a word are whole numbers
+ * @param words maps whole numbers in the list to values
  * @param more `drafts` if further entries, which loaders ignore, may belong to multi-token prediction
  */
 export const list = (key: string, words: Words = {}, more: 'drafts' | 'none' = 'none'): Saying => {
@@ -95,7 +95,6 @@ export const list = (key: string, words: Words = {}, more: 'drafts' | 'none' = '
   };
 };
 
-/** A list with an entry per layer, or one value for all layers. */
 export const listOrOne = (key: string): Saying => {
   const listed = list(key);
   const isOne = (section: Section) => isGiven(section[key]) && !Array.isArray(section[key]);
@@ -131,7 +130,7 @@ export const byNumber = (key: string): Saying => ({
   }),
 });
 
-/** A value for layers that are not listed, and one for those that are. */
+/** The value of layers that are not listed, and the value of those that are. */
 type Pair = readonly [unknown, unknown];
 
 const isLayerList = (value: unknown): value is number[] =>

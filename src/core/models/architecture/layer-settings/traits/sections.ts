@@ -2,7 +2,6 @@ import { isGiven, isObject } from '../../../checkpoint/files/json.js';
 import { otherTower } from '../../roles.js';
 import type { Edits, Section } from './saying.js';
 
-/** A section of a configuration that may describe a stack. */
 export interface FoundSection {
   readonly path: readonly string[];
   readonly section: Section;
@@ -41,7 +40,7 @@ export const decoderCount = (section: Section, stack: string): Edits =>
     ? { num_decoder_layers: section['num_layers'] }
     : {};
 
-/** Deepest nesting of sections; `thinker_config.text_config` has two levels. */
+/** Maximum nesting of sections; `thinker_config.text_config` has two levels. */
 const deepest = 3;
 
 const inner = (section: Section): [string, Section][] =>

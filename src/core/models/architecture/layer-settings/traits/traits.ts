@@ -59,7 +59,7 @@ export const windowsFrom = (otherwise: number) =>
       : full,
   );
 
-/** A mixture at the end of each step, except in listed layers, as in Qwen. */
+/** Qwen's mixtures: the last layer of each step, except listed layers. */
 export const stepwise: Trait = {
   says: [
     {
@@ -174,7 +174,7 @@ export const noRope: Trait = {
 export const indexed = types(all('indexed_attention'));
 export const hasRope = (described: Described): readonly unknown[] => readTrait(noRope, described) ?? [];
 
-/** NLLB's mixtures, at the end of each step. */
+/** NLLB's mixtures: the last layer of each step. */
 export const steps = (side: 'encoder' | 'decoder'): Trait => ({
   of: side,
   says: [lastOfEach(`${side}_sparse_step`, 4, [dense, sparse])],
@@ -194,7 +194,7 @@ export const switched = (side: 'encoder' | 'decoder'): Trait => ({
   ],
 });
 
-/** Kimi's dictionary of lists of layers, numbered from 1. */
+/** Kimi's dictionary of lists of layers, which are numbered from 1. */
 export const kimiLists: Saying = {
   keys: ['linear_attn_config'],
   read: (described) => {

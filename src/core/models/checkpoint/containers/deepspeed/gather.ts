@@ -8,7 +8,7 @@ import { invalidTorchFile, unsupported } from '../torch/refusals.js';
 import type { Flat, ModelState, NamedShape, OptimizerState } from './states.js';
 
 export interface Ranks {
-  /** Model states: one for all ranks in stages 1 and 2, one per rank in stage 3. */
+  /** Model states: one for all ranks in stages 1 and 2, one for each in stage 3. */
   readonly models: readonly ModelState[];
   readonly optimizers: readonly OptimizerState[];
   /** The file of rank 0, for errors. */
@@ -63,7 +63,6 @@ class Vector {
     return found;
   }
 
-  /** Returns the last part that begins at `begin` or before. */
   #firstAt(begin: number): number {
     let [low, high] = [0, this.#starts.length];
     while (high - low > 1) {
@@ -77,7 +76,9 @@ class Vector {
 
 type Parts = Map<NamedShape, readonly Part[]>;
 
-/** Stages 1 and 2: each group is a vector, divided among the ranks, with its parameters in order. */
+/**
+ * Locates parameters in stages 1 and 2: each group is a vector of its parameters, divided among the ranks.
+ */
 const trainedByGroup = ({ models, optimizers, path }: Ranks): Parts => {
   const found: Parts = new Map();
   const { groups } = itemAt(models, 0);
@@ -101,7 +102,7 @@ const trainedByGroup = ({ models, optimizers, path }: Ranks): Parts => {
   return found;
 };
 
-/** Stage 3: each parameter is divided among the ranks, padded to equal parts. */
+/** Locates parameters in stage 3: each is divided among the ranks, padded to equal parts. */
 const trainedByParameter = ({ models, optimizers, path }: Ranks): Parts => {
   const found: Parts = new Map();
   const vectors = optimizers.map(({ flat }) => new Vector(flat));

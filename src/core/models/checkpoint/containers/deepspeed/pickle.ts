@@ -5,10 +5,13 @@ import { globalName, isDict, tupleItems, type Value } from '../torch/values.js';
 
 const sizeName = 'torch.Size';
 
-/** Rebuilds a tensor with attributes: arguments are a function, the class, its arguments, the attributes. */
+/**
+ * The function that rebuilds a tensor with attributes. Arguments are a function, the class, its arguments,
+ * the attributes.
+ */
 const fromType = 'torch._tensor._rebuild_from_type_v2';
 
-/** Classes that only DeepSpeed's states have; instances stay data. */
+/** Classes that only DeepSpeed's states have. Instances are not made, only kept as data. */
 const classes: ReadonlySet<string> = new Set([
   ...[sizeName, fromType, 'torch.Tensor', 'torch.nn.parameter.Parameter', 'argparse.Namespace'],
   ...['LossScaler', 'DynamicLossScaler'].map((name) => `deepspeed.runtime.fp16.loss_scaler.${name}`),

@@ -19,7 +19,7 @@ const modelOfAll = `mp_rank_00_model${extension}`;
 const modelName = /^zero_pp_rank_(\d+)_mp_rank_00_model_states\.pt$/;
 const optimizerName = /^(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_00_optim_states\.pt$/;
 
-/** Files divided otherwise than by data: tensor and pipeline parallelism, experts. */
+/** Matches files of tensor, pipeline or expert parallelism. */
 const otherDivision =
   /^(?!.*mp_rank_00).*mp_rank_\d+.*_states\.pt$|expert.*_states\.pt$|^layer_.*_states\.pt$/;
 
@@ -27,7 +27,7 @@ const isStates = (name: string): boolean =>
   name === modelOfAll || modelName.test(name) || optimizerName.test(name) || otherDivision.test(name);
 
 const readStates = async (path: string): Promise<StatesFile> => {
-  // Non-blocking, in case it is a FIFO.
+  // Does not block if it is a FIFO.
   const handle = await reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));
   try {
     const found = await handle.stat();
@@ -98,7 +98,7 @@ const gatherIn = async (directory: string, names: readonly string[]): Promise<re
   return gathered(states);
 };
 
-/** Most ranks; each has one or two files. */
+/** Maximum ranks; each has one or two files. */
 const mostRanks = 16_384;
 
 type ByFile = ReadonlyMap<string, readonly Gathered[]>;

@@ -17,7 +17,7 @@ import {
   type Value,
 } from '../torch/values.js';
 
-// Reads the two kinds of files like DeepSpeed's zero_to_fp32.py.
+// Reads model and optimizer states as DeepSpeed's zero_to_fp32.py does.
 
 export interface StatesFile {
   readonly path: string;
@@ -53,7 +53,7 @@ export interface OptimizerState {
   readonly world: number;
   /** This rank's part of the float32 weights: a vector per group. */
   readonly flat: readonly Flat[];
-  /** Elements after each parameter of a group. */
+  /** Padding after each parameter in elements, by group. */
   readonly paddings: readonly (readonly number[])[] | undefined;
 }
 

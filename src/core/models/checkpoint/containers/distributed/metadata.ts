@@ -27,7 +27,6 @@ export const extension = extensions.distributed;
 export interface PlacedPiece {
   readonly tensor: string;
   readonly dtype: Dtype;
-  /** Shape of the whole tensor. */
   readonly shape: Shape;
   readonly at: Shape;
   readonly sizes: Shape;

@@ -8,7 +8,6 @@ import { globalName, tupleItems, type Value } from '../torch/values.js';
 
 const metadata = 'torch.distributed.checkpoint.metadata';
 
-/** Classes that describe tensors in `.metadata`. */
 export const classes = {
   metadata: `${metadata}.Metadata`,
   tensor: `${metadata}.TensorStorageMetadata`,

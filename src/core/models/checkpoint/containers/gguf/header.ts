@@ -18,7 +18,7 @@ export interface GgufHeader {
   readonly tensors: readonly GgufTensor[];
 }
 
-/** Most bytes of a header, most metadata keys and most tensors: several times those of the largest models. */
+/** Maximum bytes of a header, metadata keys and tensors: several times those of the largest models. */
 const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
 const firstBytes = 1 << 20;
@@ -63,7 +63,7 @@ const typeNames: Readonly<Record<number, string>> = {
   ...{ 29: 'IQ1_M', 30: 'BF16', 34: 'TQ1_0', 35: 'TQ2_0', 39: 'MXFP4' },
 };
 
-/** @returns the header's end, or the number of bytes to call it with @throws LayerloomError */
+/** Returns the header's end, or the number of bytes to call it with. @throws LayerloomError */
 export const endOfHeader = (start: Uint8Array, file: string, fileBytes: number): number => {
   if (fileBytes < 24) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
   const more = Math.min(fileBytes, mostHeaderBytes, Math.max(firstBytes, 2 * start.length));

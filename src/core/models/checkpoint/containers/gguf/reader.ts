@@ -99,7 +99,7 @@ export const ggufReader: ContainerReader = {
   },
 };
 
-/** Loaders create as many layers as `config.json` says, which is made from `block_count`. */
+/** Checks the number of layers that loaders create: `config.json` is made from `block_count`. */
 const checkBlocks = ({ metadata, tensors }: GgufHeader, name: string, file: string): void => {
   const said = metadata.get(`${name}.block_count`);
   const found = 1 + tensors.reduce((last, tensor) => Math.max(last, blockOf(tensor.name) ?? -1), -1);

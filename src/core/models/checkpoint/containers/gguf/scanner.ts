@@ -1,9 +1,9 @@
 import { LayerloomError } from '../../../../base/errors/errors.js';
 import { short } from '../short-name.js';
 
-/** The bytes read so far end too soon. */
+/** Thrown if more bytes must be read. */
 export class MoreNeeded extends Error {
-  /** The least number needed. */
+  /** The minimum number of bytes. */
   readonly bytes: number;
 
   constructor(bytes: number) {
@@ -19,10 +19,10 @@ export const invalidGguf = (file: string, reason: string, tensor?: string): Laye
     reason,
   });
 
-/** Most bytes of keys and names (ten times llama.cpp's limits), and of stored metadata texts. */
+/** Maximum bytes of keys and names (ten times llama.cpp's limits), and of stored metadata texts. */
 const [mostKeyBytes, mostTextBytes] = [65_535, 1 << 20];
 
-/** Bytes of a metadata value by type number; strings and arrays have no fixed size. */
+/** Size of a metadata value by type number; strings and arrays have no fixed size. */
 const sizes: Readonly<Record<number, number>> = {
   ...{ 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 },
 };

@@ -6,7 +6,7 @@ import { walkJson } from '../../../../texts/walk-json.js';
 import { isObject } from '../../files/json.js';
 import { checkTensorName } from '../short-name.js';
 
-/** The reference implementation's limit. */
+/** The safetensors library's limit. */
 export const maxHeaderBytes = 100_000_000;
 
 /** Bytes of the header's length: a little-endian 64-bit integer. */
@@ -48,12 +48,12 @@ export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number)
 };
 
 /**
- * Parses a safetensors header (without the prefix) by the reference implementation's rules, and also refuses
+ * Parses a safetensors header (without the prefix) by the safetensors library's rules, and also refuses
  * duplicate names. The data must cover the rest of the file without overlaps or gaps.
  *
  * @param dataBytes bytes of the file after the header
  * @throws HEADER_INVALID, DUPLICATE_TENSOR, UNKNOWN_DTYPE, SHAPE_OVERFLOW, LENGTH_MISMATCH, OFFSETS_INVALID,
- * FILE_LENGTH_MISMATCH
+ *   FILE_LENGTH_MISMATCH
  */
 export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number): Header => {
   const entries = parseObject(bytes, file);
@@ -185,7 +185,7 @@ const accountForEveryByte = (
     throw new LayerloomError('FILE_LENGTH_MISMATCH', { file, expected: position, actual: dataBytes });
 };
 
-/** The reference writer's order: larger dtypes first, then by name. It aligns data to its dtype. */
+/** Compares as the safetensors library does: larger dtypes first, which aligns the data, then names. */
 export const compareForFile = (
   a: { name: string; dtype: Dtype },
   b: { name: string; dtype: Dtype },

@@ -32,7 +32,6 @@ export const safetensorsReader: ContainerReader = {
   },
 };
 
-/** Safetensors files with diffusers' names. */
 export const diffusersReader: ContainerReader = {
   ...safetensorsReader,
   index: { name: diffusersIndexName, parse: parseShardIndex },

@@ -3,7 +3,7 @@ import { itemAt } from '../../../../base/errors/lookup.js';
 import { invalidTorchFile, unsupported } from './refusals.js';
 import { isDict, type Value } from './values.js';
 
-/** Deepest nesting of values. */
+/** Maximum nesting of values. */
 const mostDepth = 1_000_000;
 
 /** Python's pickle machine without execution: input bytes, a stack with marks, and a memo. */
@@ -94,7 +94,6 @@ export class Machine {
       throw invalidTorchFile(this.file, 'its pickle is nested too deeply');
   }
 
-  /** Pops a value above the last mark. */
   pop(): Value {
     const value = this.#stack.length > (this.#marks.at(-1) ?? 0) ? this.#stack.pop() : undefined;
     if (value === undefined)

@@ -68,7 +68,7 @@ export const plainOperations: Operations = {
 
 export const torchSave: Grammar = {
   writer: 'torch.save',
-  // Far more than 100,000 tensors need.
+  // A file with 100,000 tensors needs far fewer.
   mostOperations: 8_000_000,
   mostObjects: 1_000_000,
   operations: {

@@ -115,7 +115,7 @@ const torchReader: ContainerReader = {
   },
 };
 
-/** The format under another extension, as a bare file. */
+/** The same format under another extension, which is not searched for in directories. */
 const bare = (extension: string): ContainerReader => {
   const { index: _, ...reader } = torchReader;
   return { ...reader, extension, weightsIn: () => [] };

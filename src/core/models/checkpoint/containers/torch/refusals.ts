@@ -1,6 +1,5 @@
 import { LayerloomError } from '../../../../base/errors/errors.js';
 
-/** Returns the error for bytes that PyTorch does not write. */
 export const invalidTorchFile = (file: string, reason: string): LayerloomError =>
   new LayerloomError('HEADER_INVALID', { file, reason });
 
@@ -9,10 +8,9 @@ export const isOfRank = (file: string): boolean => ofRank.test(file);
 
 const ofRank = /\bmodel_world_size_\d+_rank_\d+\.pt$/;
 
-/** verl's model if there is only one process. */
+/** Name of verl's file if there is only one process. */
 export const fileOfOnlyRank = 'model_world_size_1_rank_0.pt';
 
-/** Remedy for the files of verl's processes. */
 export const joinRanks =
   'if you trust them, join them with python -m verl.model_merger merge --backend fsdp --local_dir FOLDER --target_dir DIR, and give DIR';
 

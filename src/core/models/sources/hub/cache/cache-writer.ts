@@ -25,7 +25,7 @@ const locksPath = ({ cache, id }: HubCacheCommit): string => join(cache, '.locks
 
 /**
  * Refuses to write below a repository if a folder in it is a link, which another user may have placed. The
- * cache and the repository's own folder may be links, as in `readRef`.
+ * cache and the repository's own folder may be links.
  *
  * @throws WRITE_FAILED
  */
@@ -127,7 +127,7 @@ export const putSmallFile = async (
   const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
   if (await exists(pointer)) return;
   await withLock(lockPath(at, file), signal, async ({ state }) => {
-    // Outside `writing`, so that errors are not reported as WRITE_FAILED.
+    // Fetches outside `writing`, so that errors are not reported as WRITE_FAILED.
     const content = (await exists(blob)) ? undefined : await fetch();
     await writing(pointer, () => placeFile(pointer, blob, content, { isOnlyWriter: state === 'taken' }));
   });

@@ -26,7 +26,7 @@ export const hubCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
     env,
   );
 
-/** Expands `~` and `$NAME` like the hub's library: files of variables for services do not expand them. */
+/** Expands `~` and `$NAME` like the hub's library, because services' files of variables do not. */
 export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
   path
     .replace(/^~(?=\/|$)/, homedir())

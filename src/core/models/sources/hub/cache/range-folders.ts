@@ -38,7 +38,7 @@ export const usableRangeFolder = async (
   return (await isUsable(folder)) ? folder : undefined;
 };
 
-/** Returns repository and commit of a path in either cache, if the folder's links are in order. */
+/** Returns repository and commit of a path in either cache; undefined if a link leads out of its folder. */
 export const ownCommitOf = async (path: string): Promise<HubRevision | undefined> => {
   const found = commitPathOf(path);
   if (found === undefined) return undefined;

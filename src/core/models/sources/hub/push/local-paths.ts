@@ -3,7 +3,7 @@ import { isWeightsName } from '../../../checkpoint/containers/containers.js';
 import { readSideFile } from '../../../checkpoint/files/small-file.js';
 import type { FileToPush } from './upload/files-to-push.js';
 
-/** Larger files are vocabularies, whose words may look like paths. */
+/** Maximum size of files to search. Larger ones are vocabularies, whose words may look like paths. */
 const mostBytes = 1024 * 1024;
 
 /** True for vocabularies and code, which may contain any text. */

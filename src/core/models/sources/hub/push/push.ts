@@ -19,10 +19,10 @@ import type { PushOptions, PushResult } from './upload/push-result.js';
 import { upload } from './upload/upload.js';
 
 /**
- * Uploads a checkpoint; see the library's `push`.
+ * Uploads a checkpoint.
  *
- * @throws INVALID_PARAMETER, NOT_A_CHECKPOINT and the codes of `open`; HUB_ACCESS, HUB_NOT_FOUND,
- * HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
+ * @throws INVALID_PARAMETER, NOT_A_CHECKPOINT and errors of `open`; HUB_ACCESS, HUB_NOT_FOUND,
+ *   HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
  */
 export const pushCheckpoint = async (
   directory: string,

@@ -2,7 +2,6 @@ import { LayerloomError } from '../../../../base/errors/errors.js';
 import type { HubSession } from '../requests/session/session.js';
 import { HubApiError } from './upload/hub-library.js';
 
-/** Converts an error of the hub's library and adds a remedy. */
 export const pushError = (hub: HubSession, model: string, error: unknown): unknown => {
   const { endpoint, tokenFrom } = hub.environment;
   const tokens = `${endpoint}/settings/tokens`;

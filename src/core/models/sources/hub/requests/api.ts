@@ -33,7 +33,7 @@ export const askCommit = async (hub: HubSession, { id, revision }: HubModel): Pr
   return commit;
 };
 
-/** Most pages, each of a thousand files. */
+/** Maximum pages, each of a thousand files. */
 const mostPages = 200;
 
 const nextOf = (link: string | undefined): string | undefined =>
@@ -62,7 +62,7 @@ async function* listPages(
 
 const mostFiles = 200_000;
 
-/** Most bytes of a file: more than any on the hub, less than file systems allow. */
+/** Maximum size of a file: more than any on the hub, less than file systems allow. */
 const mostBytes = 2 ** 42;
 
 const isSize = (size: unknown): size is number =>

@@ -21,7 +21,7 @@ const codingsOf = (value: string): string[] =>
 const leavesPlain: Readonly<Record<string, (value: string) => boolean>> = {
   'content-encoding': (value) => codingsOf(value).every((coding) => coding === 'identity'),
   'transfer-encoding': (value) => codingsOf(value).every((coding) => /^(chunked|identity)$/.test(coding)),
-  // Several ranges in one body, each with its own headers.
+  // A body of several ranges, each with its own headers.
   'content-type': (value) => !/^\s*multipart\//i.test(value),
   // Code 214 means that a proxy transformed the body.
   warning: (value) => !/(^|,)\s*214\b/.test(value),

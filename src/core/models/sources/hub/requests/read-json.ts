@@ -8,7 +8,7 @@ import { unavailable } from './session/unavailable.js';
 
 export const jsonHeaders = { accept: 'application/json', 'accept-encoding': 'gzip' };
 
-/** Most bytes of an API answer; a page of a list has a thousand files. */
+/** Maximum size of an API answer. A page lists up to a thousand files, far below it. */
 const mostBytes = 64 * 1024 * 1024;
 
 /** Time limit for a whole answer, in multiples of the stall timeout. */

@@ -5,7 +5,6 @@ import { unavailable } from './session/unavailable.js';
 
 export interface Asked {
   readonly id: string;
-  /** A branch, tag or commit. */
   readonly revision: string;
   readonly file?: string;
 }

@@ -12,7 +12,6 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Dispatcher.ResponseData['body'];
-  /** The final address, after redirects. */
   readonly url: string;
   readonly isRedirected: boolean;
   /** Headers of the hub's redirects. The last redirect names the file: `x-linked-etag`, `x-repo-commit`. */

@@ -24,7 +24,7 @@ export const cacheLock = (root: string): string => join(root, '.lock');
  */
 export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): Promise<void> => {
   const now = new Date();
-  // A cache that was removed by hand and created again has lost its holders.
+  // Holders are lost if the cache was removed by hand and created again.
   const former = held.get(folder);
   if (former !== undefined && !(await isThere(await former)) && held.get(folder) === former) {
     held.delete(folder);

@@ -9,7 +9,7 @@ const address = z.string().refine((text) => parseAddress(text) !== undefined, 'i
 
 const header = z.record(z.string(), z.union([z.string(), z.number()]).transform(String));
 
-/** Most bytes of a file in a commit, in base64 and in memory. The hub accepts 10 MB. */
+/** Maximum size of a file in a commit, which memory holds in base64. The hub accepts 10 MB. */
 const mostInCommit = 64 * 1024 * 1024;
 
 const preuploadAsked = z.object({ files: z.array(z.object({ path: z.string(), size })) });

@@ -1,4 +1,7 @@
-/** Rejects with the first failure. The library may lose an error and never settle, so callers race this. */
+/**
+ * A promise that rejects with the first failure. Callers race the library with it, because the library may
+ * lose an error and never settle.
+ */
 export class FirstFailure {
   readonly promise: Promise<never>;
   #reject: (error: unknown) => void = () => {};

@@ -8,7 +8,6 @@ export interface RemoteEntry {
 }
 
 export interface HubCalls {
-  /** Returns the listed files that exist at a revision. */
   pathsInfo(id: string, revision: string, paths: string[]): Promise<RemoteEntry[]>;
   /** Lists all files of a commit; empty if the model is gone or not accessible. */
   listFiles(id: string, commit: string): Promise<readonly HubFile[]>;

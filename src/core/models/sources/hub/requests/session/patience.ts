@@ -20,7 +20,7 @@ export class BadAnswerError extends TransientError {}
 
 export class TooSlowError extends TransientError {}
 
-/** Most consecutive failures if answers are malformed, servers slow, or the network never worked. */
+/** Maximum consecutive failures if answers are malformed, servers slow, or the network never worked. */
 const fewAttempts = 4;
 
 /** Bytes since the last failure that count as progress. */
