@@ -18,6 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy
+from layouts import elsewhere
 from scipy import stats
 
 study, tables, mgsm = (Path(argument) for argument in sys.argv[1:4])
@@ -178,7 +179,7 @@ def expected(table, row, column):
         return None
     if layout == "models":
         return names[row].score[column]
-    raise SystemExit(f"{table}: no such table is known here")
+    return elsewhere(table)
 
 
 lines = list(csv.DictReader(tables.open(encoding="utf-8")))
