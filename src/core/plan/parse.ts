@@ -5,8 +5,6 @@ export type Refuse = (reason: string) => never;
 
 export const count = z.int().nonnegative();
 
-export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
-
 export const dtype = z.custom<Dtype>(isDtype, { error: 'no known dtype' });
 
 /** Parses into a copy, so that getters and proxies cannot change values after the check. */

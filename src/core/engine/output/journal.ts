@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isCount } from '../../base/is-count.js';
 import { isObject } from '../../models/checkpoint/files/json.js';
 import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import type { Extent } from '../../tensor/extent.js';
@@ -8,8 +9,6 @@ import { replaceFile, syncDirectory } from './durable.js';
 
 /** Byte ranges by file name. */
 export type Extents = ReadonlyMap<string, readonly Extent[]>;
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** Parses a line; undefined if a crash truncated it or left zeros. */
 const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {

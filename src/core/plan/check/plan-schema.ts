@@ -1,11 +1,12 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
+import { isCount } from '../../base/is-count.js';
 import type { Formula } from '../../methods/operations/formula.js';
 import { formulaKinds, formulaSchemas, operationOf } from '../../methods/operations/index.js';
 import type { FoundModel } from '../../models/address/found-model.js';
 import { originShape } from '../../models/address/origin-schema.js';
 import type { FileIdentity, FileState } from '../../models/checkpoint/checkpoint.js';
-import { count, dtype, isCount } from '../parse.js';
+import { count, dtype } from '../parse.js';
 import type {
   Cost,
   MergePlan,

@@ -1,9 +1,10 @@
 import * as z from 'zod';
+import { isCount } from '../../base/is-count.js';
 import { Program } from '../../methods/operations/program/program.js';
 import { rowWidth } from '../../methods/operations/rows/assemble.js';
 import { isFloating } from '../../tensor/dtype.js';
 import { elementsIn, operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';
-import { count, isCount, parseBy } from '../parse.js';
+import { count, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 

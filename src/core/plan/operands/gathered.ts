@@ -1,9 +1,10 @@
 import * as z from 'zod';
+import { isCount } from '../../base/is-count.js';
 import { refuseRanges, rowWidth } from '../../methods/operations/rows/assemble.js';
 import type { RowRun } from '../../models/tokenizer/vocabulary.js';
 import { bitsOf, type Dtype } from '../../tensor/dtype.js';
 import { operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';
-import { count, dtype, isCount, parseBy } from '../parse.js';
+import { count, dtype, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource, readAs } from './stored.js';
 

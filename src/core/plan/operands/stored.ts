@@ -1,7 +1,7 @@
+import { isCount } from '../../base/is-count.js';
 import { isObject } from '../../models/checkpoint/files/json.js';
 import { arithmeticOf, bitsOf, isDtype } from '../../tensor/dtype.js';
 import { type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
-import { isCount } from '../parse.js';
 import type { OperandKind, ParseContext, Words } from './kind.js';
 
 export const keyOfStored = (stored: StoredTensor, identify: Words): string =>

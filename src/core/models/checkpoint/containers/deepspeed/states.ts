@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../../../base/errors/errors.js';
+import { isCount } from '../../../../base/is-count.js';
 import type { Dtype } from '../../../../tensor/dtype.js';
 import type { Extent } from '../../../../tensor/extent.js';
 import { elementCount, elementsOf, type Shape } from '../../../../tensor/reference.js';
@@ -67,9 +68,6 @@ const rootOf = ({ root, path }: StatesFile): DictValue => {
   if (!isDict(root)) throw invalidTorchFile(path, 'it holds no dictionary');
   return root;
 };
-
-const isCount = (value: Value | undefined): value is number =>
-  Number.isSafeInteger(value) && Number(value) >= 0;
 
 const itemsOf = (value: Value | undefined): readonly Value[] | undefined =>
   listItems(value) ?? tupleItems(value);

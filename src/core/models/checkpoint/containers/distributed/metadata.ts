@@ -1,5 +1,6 @@
 import { LayerloomError } from '../../../../base/errors/errors.js';
 import { groupBy, itemAt } from '../../../../base/errors/lookup.js';
+import { isCount } from '../../../../base/is-count.js';
 import type { Dtype } from '../../../../tensor/dtype.js';
 import { elementCount, type Shape } from '../../../../tensor/reference.js';
 import { staysInside } from '../../../address/file-name.js';
@@ -89,9 +90,6 @@ class Fields {
     return value;
   }
 }
-
-const isCount = (value: Value | undefined): value is number =>
-  Number.isSafeInteger(value) && Number(value) >= 0;
 
 interface Entry {
   /** The key's path before it was flattened: all but the last part, and the last part. */

@@ -1,4 +1,5 @@
 import { LayerloomError, reasonOf } from '../../../../base/errors/errors.js';
+import { isCount } from '../../../../base/is-count.js';
 import { compareDtypes, type Dtype, isDtype } from '../../../../tensor/dtype.js';
 import { byteLength, elementCount, type Shape } from '../../../../tensor/reference.js';
 import { KeyTwice, keyOf, parseJson } from '../../../../texts/json.js';
@@ -132,9 +133,6 @@ const parseMetadata = (value: unknown, file: string): Record<string, string> => 
 
 /** torch's own limit. */
 const mostDimensions = 64;
-
-/** True for an integer that float64 holds exactly; `oddNumber` has checked its spelling. */
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const parseTensor = (tensor: string, entry: unknown, file: string): HeaderTensor => {
   const invalidTensor = (reason: string) => new LayerloomError('HEADER_INVALID', { file, tensor, reason });

@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../../../base/errors/errors.js';
+import { isCount } from '../../../../base/is-count.js';
 import type { Dtype } from '../../../../tensor/dtype.js';
 import { short } from '../short-name.js';
 import { invalidTorchFile, isOfRank, unsupported } from './refusals.js';
@@ -135,9 +136,6 @@ export const takeStorage = (id: Value | undefined, file: string): StorageValue =
     throw invalidTorchFile(file, 'its pickle refers to a storage as PyTorch does not');
   return { kind: 'storage', key, dtype, elements };
 };
-
-const isCount = (value: Value | undefined): value is number =>
-  Number.isSafeInteger(value) && Number(value) >= 0;
 
 /** torch's own limit. */
 const mostDimensions = 64;

@@ -1,4 +1,5 @@
 import { unlessMissing } from '../../../../base/files/unless-missing.js';
+import { isCount } from '../../../../base/is-count.js';
 import { type Extent, joinExtents, subtractExtents } from '../../../../tensor/extent.js';
 import { jsonOrNone } from '../../../../texts/json.js';
 import { isObject } from '../../../checkpoint/files/json.js';
@@ -30,8 +31,6 @@ export interface RangeRecord extends FileContent {
 
 // A record is lines of JSON: an object for the content, then `[begin,end]` per range, and `{"served": etag}`.
 // Lines are only appended, after fdatasync of their bytes.
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const parseContent = (value: unknown): (FileContent & { bytes: number }) | undefined => {
   const { bytes, etag, sha256 } = isObject(value) ? value : {};
