@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type SettingWords, wordsOf } from '../base/errors/setting.js';
+import { capitalised } from '../base/format.js';
 import { modelSchema } from '../methods/framework/declaration/parameters.js';
 import type { ParameterSpec } from '../methods/framework/declaration/settings.js';
 import { spelt } from '../methods/recipe/block.js';
@@ -24,7 +25,7 @@ export const strict = (properties: Properties, required: readonly string[] = [])
 });
 
 const valuesOf = ({ expected, default: preset }: ParameterSpec): string =>
-  `${expected.charAt(0).toUpperCase()}${expected.slice(1)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
+  `${capitalised(expected)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
 
 export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({
   description: valuesOf(spec),

@@ -2,6 +2,7 @@ import { LayerloomError } from '../../core/base/errors/errors.js';
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { propertyAt } from '../../core/base/errors/lookup.js';
 import { optionName } from '../../core/base/errors/option-name.js';
+import { capitalised } from '../../core/base/format.js';
 import { nearest } from '../../core/base/nearest.js';
 import { choices } from '../training/settings/choices.js';
 import type { Category, Preset, PresetWithData, TrainingRow } from '../training/settings/preset.js';
@@ -117,5 +118,4 @@ const ownLanguage = (language: string | undefined): Preset => {
   };
 };
 
-const capital = (category: string): string =>
-  category === 'math' ? category : `${category.charAt(0).toUpperCase()}${category.slice(1)}`;
+const capital = (category: string): string => (category === 'math' ? category : capitalised(category));

@@ -1,8 +1,7 @@
-import { formatBytes, formatSeconds } from '../../../core/base/format.js';
+import { capitalised, formatBytes, formatSeconds } from '../../../core/base/format.js';
 import { runStates } from '../../training/run-state.js';
 import type { Amount, StudyState } from '../study/study-state.js';
 import { Lines, Section, Table } from './charts/section.js';
-import { named } from './data/results.js';
 import { Shell } from './shell.js';
 
 const mostRuns = 60;
@@ -94,7 +93,7 @@ const sentenceOf = ({ training, merges, scores }: StudyState): string => {
         : [`${merges.done} of ${merges.total} merges made`]),
     ...(scores === null ? [] : [`${scores.done} of ${scores.total} scores made`]),
   ];
-  return `${named(parts.join(', '))}. ${leftOf(merges, scores)}`;
+  return `${capitalised(parts.join(', '))}. ${leftOf(merges, scores)}`;
 };
 
 const leftOf = (merges: StudyState['merges'], scores: StudyState['scores']): string => {

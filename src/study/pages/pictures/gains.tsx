@@ -1,9 +1,9 @@
 import { scaleLinear } from 'd3-scale';
+import { capitalised } from '../../../core/base/format.js';
 import { isMergedId } from '../../scores/boards/group-ids.js';
 import { fixed } from '../../scores/reading/score-table.js';
 import type { PageTable } from '../components/data/data.js';
 import { rangeOf } from '../components/data/heat.js';
-import { named } from '../components/data/results.js';
 import { ink, Picture, tenths } from './picture.js';
 
 /** A bar in a panel: a method's gain and its 95 % interval. */
@@ -35,7 +35,7 @@ export const panelsOf = ({ columns, rows }: Pick<PageTable, 'columns' | 'rows'>,
       const { value, digits, interval } = cell;
       return [{ label, value: Number(value), digits, interval, isReference: !isMergedId(method) }];
     });
-    const title = column === 'mean' ? 'Mean over the languages' : named(heading);
+    const title = column === 'mean' ? 'Mean over the languages' : capitalised(heading);
     return bars.length === 0 ? [] : [{ title, bars }];
   });
 

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import type { ComponentType } from 'preact';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { itemAt, valueAt } from '../../../core/base/errors/lookup.js';
+import { capitalised } from '../../../core/base/format.js';
 import type { TopOverlap } from '../../../core/measure/analysis/advice/top-overlap.js';
 import type { Overlap } from '../../../core/measure/analysis/overlap.js';
 import { recordName } from '../../batch/planning/record-names.js';
@@ -14,7 +15,6 @@ import { readAnalysis } from '../analysis/analysis-data.js';
 import { layOut, placeOf, short } from '../components/charts/grids.js';
 import type { Band, PageGrid, PageTask } from '../components/data/data.js';
 import { showScore } from '../components/data/numbers.js';
-import { named } from '../components/data/results.js';
 import { ConfigurationsPicture } from '../pictures/configurations.js';
 import { CurvesPicture, linesOf } from '../pictures/curves.js';
 import { drawPicture } from '../pictures/draw-picture.js';
@@ -136,7 +136,7 @@ const gridPicture = (grid: PageGrid, task: PageTask | undefined): Made[] => {
     places.findIndex((one) => one.join() === place.join());
   return [
     made(fileName('configurations', language, entry), gridTable(grid, task), ConfigurationsPicture, {
-      title: `${named(language)}: configurations of ${entry}`,
+      title: `${capitalised(language)}: configurations of ${entry}`,
       subtitle: `${task.name}, mean over the pairs; the best of many is no proof of being better`,
       rows: labelsOf(down, rows),
       columns: labelsOf(across, columns),
@@ -188,7 +188,7 @@ const curvePictures = (table: ScoreTable): Made[] =>
     ? []
     : [...linesOf(table)].map(([language, lines]) => {
         const rows = table.rows.filter(({ id }) => id.split('/')[0] === language);
-        const title = `${named(language)}: scores along task vectors`;
+        const title = `${capitalised(language)}: scores along task vectors`;
         const subtitle = 'base + α·τ; straight lines: gains in proportion to α';
         return made(fileName(...table.id.split('/'), language), { ...table, rows }, CurvesPicture, {
           ...{ title, subtitle, lines },

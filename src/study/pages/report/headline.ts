@@ -1,5 +1,5 @@
 import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
-import { inWords } from '../../../core/base/format.js';
+import { capitalised, inWords } from '../../../core/base/format.js';
 import type { Board, Subject } from '../../scores/boards/board.js';
 import { type Group, groupsOf, isMerged } from '../../scores/boards/groups.js';
 import { compare, type Judged, judged, judgedIn } from '../../scores/boards/judged.js';
@@ -7,7 +7,6 @@ import { type Summary, summarise } from '../../scores/boards/summaries.js';
 import { sentenceOf, type Verdict } from '../../scores/comparing/conclusion.js';
 import type { PageTable, PageTask, ReportData } from '../components/data/data.js';
 import { showScore } from '../components/data/numbers.js';
-import { named } from '../components/data/results.js';
 import type { TaskData } from './result-data.js';
 
 interface Finding {
@@ -72,7 +71,7 @@ const findingOf = (board: Board, { page }: TaskData, subject: Subject): Finding 
   return compared && { task: page, own, compared };
 };
 
-const languageOf = ({ compared }: Finding): string => named(compared.subject.language);
+const languageOf = ({ compared }: Finding): string => capitalised(compared.subject.language);
 
 const wordsOf = ({ id, models, configuration, competition }: Group): string => {
   const { method } = itemAt(models, 0);

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { capitalised } from '../../../../core/base/format.js';
 import { readFlores } from './flores-data.js';
 import { codeOf, directionsOf, taskOfDirection } from './flores-directions.js';
 import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
@@ -7,7 +8,7 @@ import { type LocalTask, requiredFile, writeRows } from './local-task.js';
 /** Languages without spaces between words, which also get BLEU over characters. */
 const unspaced: readonly string[] = ['jpn', 'tha', 'zho'];
 
-const nameOf = ({ name }: EvaluationLanguage): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+const nameOf = ({ name }: EvaluationLanguage): string => capitalised(name);
 
 const directions = new Map(
   mgsmLanguages.flatMap(directionsOf).map((direction) => [taskOfDirection(direction), direction]),

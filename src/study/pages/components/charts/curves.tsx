@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { capitalised } from '../../../../core/base/format.js';
 import {
   type CurveLine,
   CurveLines,
@@ -9,7 +10,6 @@ import {
   width,
 } from '../../pictures/curves.js';
 import type { PageTable, ReportData } from '../data/data.js';
-import { named } from '../data/results.js';
 import { Choice, SavedFigure, Section } from './section.js';
 
 const curveTables = ({ tables }: ReportData): PageTable[] =>
@@ -67,7 +67,7 @@ export const Curves = ({ data }: { data: ReportData }) => {
       </p>
       <div class="figures">
         {[...lines].map(([language, of]) => (
-          <Panel key={language} title={named(language)} lines={of} />
+          <Panel key={language} title={capitalised(language)} lines={of} />
         ))}
       </div>
       <p class="none">

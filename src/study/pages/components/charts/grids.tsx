@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import { ownValue } from '../../../../core/base/errors/lookup.js';
+import { capitalised } from '../../../../core/base/format.js';
 import type { PageGrid, PageTask, ReportData } from '../data/data.js';
 import { heatOf, rangeOf } from '../data/heat.js';
 import { showScore, words } from '../data/numbers.js';
-import { named, taskAt } from '../data/results.js';
+import { taskAt } from '../data/results.js';
 import { Caption, Choice, Section, Wide } from './section.js';
 
 type Cells = PageGrid['cells'];
@@ -82,10 +83,10 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   const head = (list: readonly number[], at: readonly number[]) =>
     list.map((axis, index) => `${words(axes[axis]?.name ?? '')} ${label(axis, at[index])}`).join(', ');
   return (
-    <Wide label={`${named(grid.language)}, configurations`}>
+    <Wide label={`${capitalised(grid.language)}, configurations`}>
       <table class="heat-map grid">
         <Caption>
-          <b>{named(grid.language)}</b> {task.name}: mean over pairs
+          <b>{capitalised(grid.language)}</b> {task.name}: mean over pairs
         </Caption>
         <thead>
           {across.map((axis, depth) => (

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks';
+import { capitalised } from '../../../../core/base/format.js';
 import type { PageModel, PageTask, ReportData } from '../data/data.js';
 import { heatOf, rangeOf } from '../data/heat.js';
 import { showScore } from '../data/numbers.js';
-import { named, resultOf, taskAt, tasksOf } from '../data/results.js';
+import { resultOf, taskAt, tasksOf } from '../data/results.js';
 import { Caption, Choice, Section, Wide } from './section.js';
 
 const different = (names: readonly (string | null)[]): string[] => [
@@ -31,10 +32,10 @@ const Matrix = ({ language, merges, task, index }: MatrixProps) => {
   const best = task.undecided !== null || least === most ? undefined : task.higherIsBetter ? most : least;
   return (
     <figure class="matrix">
-      <Wide label={`${named(language)}, ${task.name}`}>
+      <Wide label={`${capitalised(language)}, ${task.name}`}>
         <table class="heat-map">
           <Caption>
-            <b>{named(language)}</b> {task.name}
+            <b>{capitalised(language)}</b> {task.name}
             {task.undecided === null ? '' : `; no best is named: ${task.undecided}`}
           </Caption>
           <thead>

@@ -1,9 +1,10 @@
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { useState } from 'preact/hooks';
+import { capitalised } from '../../../../core/base/format.js';
 import type { PageModel, PageTask, ReportData } from '../data/data.js';
 import { rangeOf } from '../data/heat.js';
 import { showCost, showScore, spaced } from '../data/numbers.js';
-import { linkTo, named, resultOf, taskAt, tasksOf } from '../data/results.js';
+import { linkTo, resultOf, taskAt, tasksOf } from '../data/results.js';
 import { Choice, SaveSvg, Section, Wide } from './section.js';
 
 const [width, height] = [960, 420];
@@ -76,7 +77,7 @@ const Picture = ({ points, task, lines, cost, language, index }: PictureProps) =
         aria-labelledby="scatter-title scatter-desc"
       >
         <title id="scatter-title">
-          {named(language)}: {task.name} against {cost.label}
+          {capitalised(language)}: {task.name} against {cost.label}
         </title>
         <desc id="scatter-desc">
           {`${points.length} merges. ${cost.label} from ${showCost(xFrom, cost.unit)} to ${showCost(xTo, cost.unit)}. ${best === undefined ? none : `${ofAll}: ${best.model.name}, ${showScore(best.y, task)} at ${showCost(best.x, cost.unit)}`}. The list of merges has every figure.`}

@@ -16,8 +16,6 @@ export const headlineTask = (data: ReportData, model: PageModel): number | undef
 export const hasScores = ({ models }: ReportData): boolean =>
   models.some(({ results }) => results.length > 0);
 
-export const named = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
-
 export const taskAt = ({ tasks }: ReportData, index: number): PageTask => {
   const task = tasks[index];
   if (task === undefined) throw new RangeError(`there is no task ${index}`);
