@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { errorOf } from '../../src/cli/text/truncated-text.js';
 import { valueAt } from '../../src/core/base/errors/lookup.js';
 import type { TensorReference } from '../../src/core/tensor/reference.js';
 import { extractLora, instructionSets, openCheckpoint } from '../../src/index.js';
@@ -93,6 +94,12 @@ const writeSpectrum = (values: readonly number[], shape: readonly [number, numbe
     expert: write('expert', withSpectrum(...shape, values)),
   };
 };
+
+it('gives changes of 0 an error of 0', () => {
+  const none = { norm: 0, error: 0 };
+  expect(errorOf([none, none])).toBe(0);
+  expect(errorOf([none, { norm: 2, error: 0.5 }])).toBe(0.5);
+});
 
 describe('extractLora', () => {
   it.each(['F32', 'BF16'] as const)(

@@ -2,7 +2,7 @@ import { groupBy } from '../../core/base/errors/lookup.js';
 import { formatBytes, formatSeconds, formatPercent as percent } from '../../core/base/format.js';
 import { plainTable } from '../../core/base/table.js';
 import type { ExtractedTensor, ExtractionResult } from '../../core/measure/extraction/extraction.js';
-import { rangeOf } from './truncated-text.js';
+import { errorOf, rangeOf } from './truncated-text.js';
 
 export const describeExtraction = (result: ExtractionResult): string => {
   const { tensors, saved, unchanged, leftOut, base, expert, error, kept } = result;
@@ -36,11 +36,5 @@ export const describeExtraction = (result: ExtractionResult): string => {
 
 const withRole = (tensors: readonly ExtractedTensor[], role: ExtractedTensor['role']): ExtractedTensor[] =>
   tensors.filter((tensor) => tensor.role === role);
-
-const errorOf = (tensors: readonly ExtractedTensor[]): number => {
-  const squares = (of: (tensor: ExtractedTensor) => number) =>
-    tensors.reduce((total, tensor) => total + of(tensor) ** 2, 0);
-  return Math.sqrt(squares(({ norm, error }) => norm * error) / squares(({ norm }) => norm));
-};
 
 const ranksOf = (tensors: readonly ExtractedTensor[]): string => rangeOf(tensors.map(({ rank }) => rank));

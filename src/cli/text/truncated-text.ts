@@ -24,8 +24,11 @@ export const describeTruncated = (products: readonly TruncatedProduct[]): string
   ].join('\n');
 };
 
-const errorOf = (products: readonly TruncatedProduct[]): number => {
-  const squares = (of: (product: TruncatedProduct) => number) =>
+type Approximated = Pick<TruncatedProduct, 'norm' | 'error'>;
+
+/** Returns the relative error of all matrices together; 0 if all changes are 0. */
+export const errorOf = (products: readonly Approximated[]): number => {
+  const squares = (of: (product: Approximated) => number) =>
     products.reduce((total, product) => total + of(product) ** 2, 0);
   const all = squares(({ norm }) => norm);
   return all === 0 ? 0 : Math.sqrt(squares(({ norm, error }) => norm * error) / all);
