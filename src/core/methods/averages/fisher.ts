@@ -4,7 +4,7 @@ import { isFloating } from '../../tensor/dtype.js';
 import { schemaOf } from '../framework/declaration/declared.js';
 import type { Method } from '../framework/declaration/method.js';
 import { fisherMerging } from '../framework/declaration/papers.js';
-import { modelSchema } from '../framework/declaration/parameters.js';
+import { modelSchema, modelsSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import {
   averagedPlainly,
@@ -47,7 +47,7 @@ const files: FilesOfModels = {
 const schema = schemaOf<FisherParameters>()(
   z
     .strictObject({
-      models: z.array(modelSchema, { error: 'a list of models' }).min(2, { error: 'two models or more' }),
+      models: modelsSchema,
       importances: filesSchema(files),
       weights: sharesSchema.optional(),
       base: modelSchema.optional(),

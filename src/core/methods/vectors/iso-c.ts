@@ -3,7 +3,7 @@ import { bySingularValues, spectralOf } from '../framework/by-singular-values.js
 import { schemaOf } from '../framework/declaration/declared.js';
 import type { Method } from '../framework/declaration/method.js';
 import { isotropicMerging } from '../framework/declaration/papers.js';
-import { modelSchema } from '../framework/declaration/parameters.js';
+import { modelSchema, modelsSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
 /** Parameters of `iso_c`. */
@@ -18,7 +18,7 @@ export interface IsoCParameters {
 
 const schema = schemaOf<IsoCParameters>()(
   z.strictObject({
-    models: z.array(modelSchema, { error: 'a list of models' }).min(2, { error: 'two models or more' }),
+    models: modelsSchema,
     base: modelSchema,
     lambda: z.number({ error: 'a number' }).default(1),
   }),

@@ -26,6 +26,10 @@ export const modelSchema = z.preprocess(
   }),
 );
 
+export const modelsSchema = z
+  .array(modelSchema, { error: 'a list of models' })
+  .min(2, { error: 'two models or more' });
+
 export const countOf = (what: string): z.ZodInt =>
   z
     .int({ error: `a whole number of ${what}, 0 or more` })
