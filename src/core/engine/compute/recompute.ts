@@ -53,8 +53,7 @@ interface Tile {
 
 /**
  * Recomputes tiles of a plan's shards and compares them with an output's files; always compares headers.
- * Tiles are the engine's tasks of about 8 MiB (1 MiB in a sample), so that they equal what a merge would
- * write. They are written to unlinked temporary files.
+ * Tiles are the engine's tasks of about 8 MiB (1 MiB in a sample), in unlinked temporary files.
  *
  * @throws READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
  */

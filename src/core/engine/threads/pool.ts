@@ -30,7 +30,7 @@ const slowMilliseconds = 100;
  * failure or the caller's signal.
  *
  * Terminating a thread inside the addon would crash the process, so threads are terminated only after all
- * tasks have ended. Callers may leave promises unawaited, as `Promise.all` does after a failure.
+ * tasks have ended. Callers may leave promises unawaited.
  */
 export class WorkerPool {
   #threads: number;

@@ -6,7 +6,7 @@ import type { Subject } from './board.js';
 
 /**
  * Returns an imaginary model with the scores expected if scores were linear: on each problem, a weighted sum
- * of other models' scores. It has the experts of `like`. Comparisons with it include the errors of all terms.
+ * of other models' scores. It has the experts of `like`.
  *
  * Without results by problem, or if the score is not a mean, only the sum is known.
  *

@@ -8,8 +8,7 @@ import type { Scaled } from './scaled.js';
 
 /**
  * Returns the errors of choices by side, one for each resample of the problems: the score of the resample's
- * best row minus that row's score on all problems. Ties share a resample. The errors repeat, with new luck,
- * the upward bias of the true choice. All sides share the resamples.
+ * best row minus that row's score on all problems. Ties share a resample. All sides share the resamples.
  *
  * @param sides rows from which the best is chosen; a single row involves no choice
  * @param sign 1 if the highest score is chosen, -1 if the lowest

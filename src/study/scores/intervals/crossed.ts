@@ -21,8 +21,7 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
 
 /**
  * Returns the variance of a mean over models and problems, if every model answered every problem. Problems
- * and each kind of expert are crossed effects: a problem is hard for all models, and an expert is part of
- * several merges.
+ * and each kind of expert are crossed effects.
  *
  * V = V_P + Σ_F max(0, V_F − w V_FP),  w = (I − 2) / (I − 1)
  *

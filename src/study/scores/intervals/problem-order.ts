@@ -28,7 +28,7 @@ const hashOf = (value: number, seed: number): number => {
  *
  * The method is colour refinement of a graph. By turns, a problem's colour comes from the rows' scores in it,
  * and a row's colour from its scores. If rows with different scores keep one colour, they are symmetric, and
- * any of them gets a new colour. In the end, problems of one colour have equal scores in every row.
+ * any of them gets a new colour.
  *
  * @param sides the rows of each side of a comparison; sides have different colours
  */

@@ -65,10 +65,9 @@ export interface Selection {
 }
 
 /**
- * Chooses checkpoints that balance score and diversity (paper §3.1: "striking a balance between top
- * performance and sufficient diversity"; the rule is ours). The first has the best score. Each further one
- * has the highest `score + balance · distance`, both standardised, where distance is to the nearest task
- * vector already chosen. Ties are broken by order.
+ * Chooses checkpoints that balance score and diversity (paper §3.1; the rule is ours). The first has the best
+ * score. Each further one has the highest `score + balance · distance`, both standardised, where distance is
+ * to the nearest task vector already chosen. Ties are broken by order.
  *
  * @throws SELECTION_INVALID for too few candidates, duplicate names, NaN scores, different benchmarks, or a
  * missing distance

@@ -15,10 +15,9 @@ export type Estimator = (outcomes: Outcomes) => number[];
 
 /**
  * Returns an estimator by kriging (Gaussian process regression). Scores are a common level plus normal
- * deviations, whose correlation falls with the number of steps between configurations. So good neighbours
- * raise an estimate, less so if it already rests on many problems. Each block of rows has its own level, so
- * problems that are hard for all do not count. The result averages over candidate spreads and correlations,
- * weighted by likelihood.
+ * deviations, whose correlation falls with the number of steps between configurations. Each block of rows has
+ * its own level, so problems that are hard for all do not count. The result averages over candidate spreads
+ * and correlations, weighted by likelihood.
  *
  * Estimates are relative to the common level, and zero without outcomes.
  */

@@ -68,9 +68,8 @@ const parse = (text: string): FoundClaim['claimant'] => {
  * live successor. So only the holder of the claim `path.next` may remove it, after checking again; a dead
  * `path.next` is replaced in the same way.
  *
- * A race remains: a silent process on another host may release its claim between check and removal. Then a
- * shard is published twice, with the same bytes. Claims only save work; correctness comes from atomic
- * renames.
+ * A race remains: a silent process on another host may release its claim in between. Then a shard is
+ * published twice, with the same bytes.
  *
  * @throws WRITE_FAILED; READ_FAILED if the claim vanishes `mostTurns` times
  */
