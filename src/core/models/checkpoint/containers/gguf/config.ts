@@ -3,11 +3,32 @@ import type { GgufHeader, GgufTensor } from './header.js';
 import { positionFactors } from './names.js';
 import type { MetadataValue } from './scanner.js';
 
+interface Made {
+  readonly model_type: string;
+  readonly architecture: string;
+  /** Modules whose biases a key of `config.json` turns on. */
+  readonly biases: Readonly<Record<string, readonly string[]>>;
+  /** Modules that have biases without a key. */
+  readonly biased?: readonly string[];
+}
+
+const attention = ['attn_q', 'attn_k', 'attn_v', 'attn_output'];
+const feedForward = ['ffn_gate', 'ffn_up', 'ffn_down'];
+
 /** Architectures whose GGUF metadata determine `config.json`, by `general.architecture`. */
-const made: Readonly<Record<string, { readonly model_type: string; readonly architecture: string }>> = {
-  llama: { model_type: 'llama', architecture: 'LlamaForCausalLM' },
-  qwen2: { model_type: 'qwen2', architecture: 'Qwen2ForCausalLM' },
-  qwen3: { model_type: 'qwen3', architecture: 'Qwen3ForCausalLM' },
+const made: Readonly<Record<string, Made>> = {
+  llama: {
+    model_type: 'llama',
+    architecture: 'LlamaForCausalLM',
+    biases: { attention_bias: attention, mlp_bias: feedForward },
+  },
+  qwen2: {
+    model_type: 'qwen2',
+    architecture: 'Qwen2ForCausalLM',
+    biases: {},
+    biased: ['attn_q', 'attn_k', 'attn_v'],
+  },
+  qwen3: { model_type: 'qwen3', architecture: 'Qwen3ForCausalLM', biases: { attention_bias: attention } },
 };
 
 /** Required metadata keys (without the architecture's name) and their keys in `config.json`. */
@@ -50,7 +71,12 @@ export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined 
   // Models with partial RoPE, or value heads of another size, have another class.
   const isWhole = [rotary, number('attention.value_length')].every((size) => (size ?? headSize) === headSize);
   if (!isWhole || (number('attention.sliding_window') ?? 0) > 0) return undefined;
-  const biased = ['attn_q', 'attn_output'].map((one) => byName.has(`blk.0.${one}.bias`));
+  const biased = new Set(
+    tensors.flatMap(({ name: tensor }) => /^(?:blk\.\d+\.)?(\w+)\.bias$/.exec(tensor)?.[1] ?? []),
+  );
+  const { biases } = known;
+  const loaded = [...Object.values(biases).flat(), ...(known.biased ?? [])];
+  if ([...biased].some((module) => !loaded.includes(module))) return undefined;
   const config = {
     architectures: [known.architecture],
     model_type: known.model_type,
@@ -61,8 +87,12 @@ export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined 
     vocab_size: itemAt(embeddings.shape, 0),
     tie_word_embeddings: !byName.has('output.weight'),
     hidden_act: 'silu',
-    // Qwen2 always has biases of q, k and v, and no key for them.
-    ...(known.model_type === 'qwen2' ? {} : { attention_bias: biased.includes(true) }),
+    ...Object.fromEntries(
+      Object.entries(biases).flatMap(([key, modules]) => {
+        const isBiased = modules.some((module) => biased.has(module));
+        return isBiased || key === 'attention_bias' ? [[key, isBiased]] : [];
+      }),
+    ),
     ...Object.fromEntries(
       Object.entries(tokens).flatMap(([key, from]) => {
         const id = numberIn(metadata.get(from));
