@@ -76,15 +76,18 @@ interface Module {
   readonly groups: readonly WeightSettings[];
 }
 
+/** Returns the first block size that gives this number of scales, in rows wider than `padded`. */
 const blockThatFits = (
   { scales, groups }: Module,
   rows: number,
   widthOf: (block: BlockSize) => number,
+  padded = 0,
 ): BlockSize | undefined =>
   groups
     .flatMap(({ block }) => (block === undefined ? [] : [block]))
     .find(
       (block) =>
+        widthOf(block) > padded &&
         Math.ceil(rows / block[0]) * Math.ceil(widthOf(block) / block[1]) === elementCount(scales.shape),
     );
 
@@ -124,7 +127,7 @@ const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined
   const groups = scales.shape.length === 2 ? itemAt(scales.shape, 1) : 1;
   const widthOf = ([, columns]: BlockSize) => (groups > 1 ? Math.min(stride, groups * columns) : stride);
   const byRows: BlockSize = count === 1 ? [rows, stride] : [1, stride];
-  const block = blockThatFits(of, rows, widthOf) ?? byRows;
+  const block = blockThatFits(of, rows, widthOf, stride - each) ?? byRows;
   const width = widthOf(block);
   const globalName = `${module}.weight_global_scale`;
   const global = model.checkpoint.tensors.get(globalName);

@@ -1,0 +1,43 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { relayout } from '../../src/index.js';
+import { type CheckpointFixture, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { readTensors } from '../fixtures/merged.js';
+import { encode } from '../fixtures/numbers.js';
+import { quantisedLlama, type SchemeName } from '../fixtures/quantised.js';
+
+// Settings that decide how stored codes are read, or whether they can be.
+
+const withSettings = (scheme: SchemeName, settings: object, seed = 1): CheckpointFixture => {
+  const { tensors, config } = quantisedLlama(scheme, { seed });
+  const quantization_config = { ...(config?.['quantization_config'] as object), ...settings };
+  return { tensors, config: { ...config, quantization_config } };
+};
+
+const written = (...fixtures: readonly CheckpointFixture[]): readonly string[] => {
+  const root = temporaryDirectory();
+  return fixtures.map((fixture, index) => writeCheckpoint(join(root, `m${index}`), fixture));
+};
+
+describe('settings of compressed-tensors', () => {
+  const scheme = 'int4 of compressed-tensors by groups';
+
+  it.each([
+    [4, 8],
+    [8, 4],
+    [16, 8],
+  ])('that have groups of %i and of %i are read by the stored scales', async (...sizes) => {
+    const out = join(temporaryDirectory(), 'out');
+    const config_groups = Object.fromEntries(
+      sizes.map((group_size, at) => [`g${at}`, { weights: { num_bits: 4, type: 'int', group_size } }]),
+    );
+    const [model = ''] = written(withSettings(scheme, { config_groups }));
+    await relayout({ model, dtype: 'float32' }, { out });
+    const made = await readTensors(out);
+    for (const [name, numbers] of quantisedLlama(scheme).values)
+      expect([name, Buffer.from(made[name]?.data ?? [])]).toEqual([
+        name,
+        Buffer.from(encode('F32', numbers)),
+      ]);
+  });
+});
