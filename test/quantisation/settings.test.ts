@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { relayout } from '../../src/index.js';
+import { planMerge, relayout } from '../../src/index.js';
 import { type CheckpointFixture, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 import { encode } from '../fixtures/numbers.js';
@@ -17,6 +17,14 @@ const withSettings = (scheme: SchemeName, settings: object, seed = 1): Checkpoin
 const written = (...fixtures: readonly CheckpointFixture[]): readonly string[] => {
   const root = temporaryDirectory();
   return fixtures.map((fixture, index) => writeCheckpoint(join(root, `m${index}`), fixture));
+};
+
+const soupOf = async (...fixtures: readonly CheckpointFixture[]) =>
+  await planMerge({ method: 'soup', models: [...written(...fixtures)] });
+
+const swapOf = async (...fixtures: readonly CheckpointFixture[]) => {
+  const [task = '', language = ''] = written(...fixtures);
+  return await planMerge({ method: 'layer_swap', task, language, bottom: 1, top: 1, others: 'task' });
 };
 
 describe('settings of compressed-tensors', () => {
@@ -40,4 +48,16 @@ describe('settings of compressed-tensors', () => {
         Buffer.from(encode('F32', numbers)),
       ]);
   });
+
+  it('that rotate inputs when the model is loaded allow copies only', async () => {
+    const apply = [{ targets: ['re:.*down_proj$'], location: 'input' }];
+    const transform_config = { config_groups: { R4: { type: 'hadamard', apply } } };
+    const [a, b] = [1, 2].map((seed) => withSettings(scheme, { transform_config }, seed));
+    if (a === undefined || b === undefined) throw new Error('two fixtures');
+    await expect(soupOf(a, b)).rejects.toMatchObject({ code: 'QUANTISED_WEIGHTS' });
+    await expect(swapOf(a, b)).resolves.toBeDefined();
+    const none = withSettings(scheme, { transform_config: { config_groups: {} } });
+    await expect(soupOf(none, none)).resolves.toBeDefined();
+  });
 });
+

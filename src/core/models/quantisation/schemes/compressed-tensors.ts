@@ -34,6 +34,13 @@ export const weightSettings = (settings: Settings): readonly WeightSettings[] =>
   });
 };
 
+/** True if weights are of rotated inputs or outputs, and loaders rotate these by the settings. */
+const isTransformed = ({ transform_config }: Settings): boolean => {
+  if (!isObject(transform_config)) return false;
+  const { config_groups: groups = transform_config } = transform_config;
+  return isObject(groups) && Object.keys(groups).length > 0;
+};
+
 /**
  * Formats of compressed-tensors, recognised by a module's tensors:
  *
@@ -49,6 +56,7 @@ export const compressedTensors: QuantisationScheme = {
   find: (model) => {
     const { checkpoint, settings } = model;
     const { tensors } = checkpoint;
+    if (isTransformed(settings)) return [];
     const groups = weightSettings(settings);
     return [...tensors].flatMap(([stored, codes]): FoundTensor[] => {
       const [, module, part = ''] =
