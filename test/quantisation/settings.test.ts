@@ -8,6 +8,8 @@ import { quantisedLlama, type SchemeName } from '../fixtures/quantised.js';
 
 // Settings that decide how stored codes are read, or whether they can be.
 
+const module = 'model.layers.3.mlp.down_proj';
+
 const withSettings = (scheme: SchemeName, settings: object, seed = 1): CheckpointFixture => {
   const { tensors, config } = quantisedLlama(scheme, { seed });
   const quantization_config = { ...(config?.['quantization_config'] as object), ...settings };
@@ -58,6 +60,15 @@ describe('settings of compressed-tensors', () => {
     await expect(swapOf(a, b)).resolves.toBeDefined();
     const none = withSettings(scheme, { transform_config: { config_groups: {} } });
     await expect(soupOf(none, none)).resolves.toBeDefined();
+  });
+});
+
+it('in which GPTQ orders columns by activation need the groups of columns', async () => {
+  const { tensors, config } = withSettings('GPTQ of 4 bits in any order', {});
+  const { [`${module}.g_idx`]: _, ...rest } = tensors;
+  await expect(soupOf({ tensors: rest, config })).rejects.toMatchObject({
+    code: 'QUANTISATION_INVALID',
+    details: { tensor: `${module}.qweight`, reason: expect.stringContaining('g_idx is missing') as string },
   });
 });
 

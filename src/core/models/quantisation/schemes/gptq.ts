@@ -1,6 +1,7 @@
+import { gridOf } from '../../../tensor/quantisation-layout.js';
 import { isObject } from '../../checkpoint/files/json.js';
 import { groupSize, inWords, modulesInWords } from '../int32-words.js';
-import { hasConv1D, type QuantisationScheme, type QuantisedCheckpoint } from '../scheme.js';
+import { hasConv1D, type QuantisationScheme, type QuantisedCheckpoint, tensorBeside } from '../scheme.js';
 
 /** Whether zero points are stored minus 1, by value of `checkpoint_format`. */
 const formats: ReadonlyMap<unknown, boolean> = new Map([
@@ -28,9 +29,11 @@ export const gptq: QuantisationScheme = {
     if (oneMore === undefined || hasConv1D(model)) return [];
     return modulesInWords(model).flatMap((module) => {
       const { bits, group } = sizesOf(model, module);
-      return bits === 4 || bits === 8
-        ? [inWords(model, module, { bits, order: 'down', ofZeros: 'across', oneMore, group })]
-        : [];
+      if (bits !== 4 && bits !== 8) return [];
+      const found = inWords(model, module, { bits, order: 'down', ofZeros: 'across', oneMore, group });
+      if (settings['desc_act'] === true && gridOf(found.form)[0] > 1)
+        tensorBeside(model.checkpoint, `${module}.qweight`, `${module}.g_idx`);
+      return [found];
     });
   },
 };
