@@ -72,3 +72,9 @@ it('in which GPTQ orders columns by activation need the groups of columns', asyn
   });
 });
 
+it('are of AWQ, and an activation with scales allows copies only', async () => {
+  const { tensors, config } = withSettings('AWQ', {});
+  const scales = { dtype: 'F16', shape: [40], data: new Uint8Array(80) } as const;
+  const fixture = { tensors: { ...tensors, 'model.layers.3.mlp.act.scales': scales }, config };
+  await expect(soupOf(fixture, fixture)).rejects.toMatchObject({ code: 'QUANTISED_WEIGHTS' });
+});

@@ -1,5 +1,11 @@
 import { groupSize, inWords, modulesInWords } from '../int32-words.js';
-import type { QuantisationScheme } from '../scheme.js';
+import type { QuantisationScheme, QuantisedCheckpoint } from '../scheme.js';
+
+/** True if an activation divides its values by scales, by which the next module's weight is multiplied. */
+const scalesActivations = ({ checkpoint: { tensors } }: QuantisedCheckpoint): boolean =>
+  [...tensors.keys()].some(
+    (name) => name.endsWith('.scales') && !tensors.has(name.replace(/scales$/, 'qweight')),
+  );
 
 /**
  * AWQ in AutoAWQ's version `gemm`, 4 bits. I32 `qweight` is [in, out / 8], with eight codes of a row in each
@@ -16,7 +22,9 @@ export const awq: QuantisationScheme = {
     const bits = settings['bits'] ?? settings['w_bit'];
     if (String(version).toLowerCase() !== 'gemm' || bits !== 4) return [];
     const group = groupSize(settings['group_size'] ?? settings['q_group_size']);
-    return modulesInWords(model).map((module) =>
+    const modules = modulesInWords(model);
+    if (scalesActivations(model)) return [];
+    return modules.map((module) =>
       inWords(model, module, {
         bits,
         order: 'interleaved',
