@@ -182,12 +182,17 @@ describe('planMerge', () => {
     'qzeros',
     'SCB',
   ])('knows a quantised module by its %s', (mark) => {
-    const names = quantisedTensors([
+    const reference = { file: 0, begin: 0, end: 4, dtype: 'F32', shape: [1] } as const;
+    const stored = [
       'model.layers.0.mlp.up_proj.weight',
       `model.layers.0.mlp.up_proj.${mark}`,
       'model.layers.0.mlp.up_proj.bias',
       'model.norm.weight',
-    ]);
+    ];
+    const names = quantisedTensors({
+      tensors: new Map(stored.map((name) => [name, reference])),
+      config: undefined,
+    });
     expect([...names].sort()).toEqual(
       [`model.layers.0.mlp.up_proj.${mark}`, 'model.layers.0.mlp.up_proj.weight'].sort(),
     );

@@ -78,3 +78,46 @@ it('are of AWQ, and an activation with scales allows copies only', async () => {
   const fixture = { tensors: { ...tensors, 'model.layers.3.mlp.act.scales': scales }, config };
   await expect(soupOf(fixture, fixture)).rejects.toMatchObject({ code: 'QUANTISED_WEIGHTS' });
 });
+
+describe('a scheme that is not read', () => {
+  const quip = { quant_method: 'quip' };
+
+  it('is copied only beside the same settings, apart from lists and calibration', async () => {
+    const scheme = 'GPTQ of 4 bits in any order';
+    const of = (settings: object) => withSettings(scheme, { bits: 3, ...settings });
+    await expect(swapOf(of({}), of({ checkpoint_format: 'gptq_v2' }))).rejects.toMatchObject({
+      code: 'CONFIG_MISMATCH',
+      message: expect.stringContaining('gptq_v2') as string,
+    });
+    await expect(swapOf(of({}), of({ damp_percent: 0.1 }))).resolves.toBeDefined();
+    const { tensors, config: { quantization_config: _, ...config } = {} } = of({});
+    await expect(swapOf(of({}), { tensors, config })).rejects.toMatchObject({ code: 'CONFIG_MISMATCH' });
+  });
+
+  it('has codes by dtype, whatever its names', async () => {
+    const of = (seed: number): CheckpointFixture => {
+      const { tensors, config } = withSettings('FP8 by channels', quip, seed);
+      const other = (name: string) => name.replace(/weight_scale$/, 'weight._factors');
+      return {
+        tensors: Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [other(name), tensor])),
+        config,
+      };
+    };
+    await expect(soupOf(of(1), of(2))).rejects.toMatchObject({ code: 'QUANTISED_WEIGHTS' });
+    await expect(swapOf(of(1), of(2))).resolves.toBeDefined();
+  });
+
+  it('is not stacked where its settings name layers', async () => {
+    const stacked = async (settings: object) => {
+      const [a = ''] = written(withSettings('FP8 in blocks', { ...quip, ...settings }));
+      const slice = (from: number, to: number) => ({
+        sources: [{ model: a, layerRange: [from, to] as [number, number] }],
+      });
+      return await planMerge({ method: 'passthrough', slices: [slice(0, 3), slice(2, 5)] });
+    };
+    await expect(stacked({ modules_to_not_convert: ['model.layers.1.mlp'] })).rejects.toMatchObject({
+      code: 'QUANTISED_WEIGHTS',
+    });
+    await expect(stacked({ modules_to_not_convert: ['lm_head'] })).resolves.toBeDefined();
+  });
+});

@@ -155,7 +155,7 @@ const differenceOf = ({ input, reference, path }: ModelTensor, base: ModelTensor
 
 const refuseQuantised = (models: readonly OpenedCheckpoint[]): void => {
   for (const { checkpoint } of models) {
-    const [tensor] = quantisedTensors(checkpoint.tensors.keys());
+    const [tensor] = quantisedTensors(checkpoint);
     if (tensor !== undefined)
       throw new LayerloomError('QUANTISED_WEIGHTS', { model: checkpoint.path, tensor });
   }

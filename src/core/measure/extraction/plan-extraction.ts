@@ -89,7 +89,7 @@ export const planExtraction = async (
   warnings.push(...differences.map(warningOf));
   if (resized.length > 0) warnings.push(aboutVocabulary(base, expert, resized));
   for (const { checkpoint } of [base, expert]) {
-    const [tensor] = quantisedTensors(checkpoint.tensors.keys());
+    const [tensor] = quantisedTensors(checkpoint);
     if (tensor !== undefined)
       throw new LayerloomError('QUANTISED_WEIGHTS', { model: checkpoint.path, tensor });
   }

@@ -6,6 +6,7 @@ import type { Shape, TensorReference } from '../../tensor/reference.js';
 import { embeddingOf, headOf, isTied } from '../architecture/ties.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { vocabularyEdits } from '../checkpoint/config/token-ids.js';
+import { unreadSettings } from '../quantisation/dequantised.js';
 import type { Adapter, LowRankPair } from './adapter.js';
 import { checkComplete } from './check-complete.js';
 import { isConv1d } from './conv1d.js';
@@ -130,7 +131,7 @@ const changeableIn = (
   tensors: ReadonlyMap<string, TensorReference>,
 ): ((name: string) => TensorReference) => {
   const packed = quantisedModules(base);
-  const isUnknown = base.config?.['quantization_config'] !== undefined && base.quantisation === undefined;
+  const isUnknown = unreadSettings(base) !== undefined;
   return (name) => {
     const reference = tensors.get(name);
     if (isUnknown || packed.has(name.slice(0, Math.max(0, name.lastIndexOf('.')))))

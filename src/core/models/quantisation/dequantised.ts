@@ -2,7 +2,7 @@ import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/files/json.js';
 import { refusePieces } from '../checkpoint/pieces.js';
-import type { FoundTensor, QuantisationScheme } from './scheme.js';
+import type { FoundTensor, QuantisationScheme, Settings } from './scheme.js';
 import { awq } from './schemes/awq.js';
 import { bitsandbytes } from './schemes/bitsandbytes.js';
 import { compressedTensors } from './schemes/compressed-tensors.js';
@@ -24,6 +24,36 @@ const schemes: readonly QuantisationScheme[] = [
 /** Keys of `config.json` that describe quantisation; the first one present is read. */
 const configKeys = ['quantization_config', 'compression_config'];
 
+const schemeOf = ({ quant_method }: Settings): QuantisationScheme | undefined =>
+  schemes.find(({ methods }) => methods.includes(String(quant_method)));
+
+/** Returns the settings of a quantisation that is not read, so that its tensors can only be copied. */
+export const unreadSettings = ({
+  config,
+  quantisation,
+}: Pick<CheckpointIndex, 'config' | 'quantisation'>): Settings | undefined =>
+  quantisation === undefined
+    ? [config, config?.['text_config']]
+        .flatMap((one) => (isObject(one) ? configKeys.map((key) => one[key]) : []))
+        .find(isObject)
+    : undefined;
+
+/** Returns the settings that say how unread tensors are stored, as a text to compare. */
+export const unreadForm = (settings: Settings): string => {
+  const { origins = [], unconverted = [] } = schemeOf(settings) ?? {};
+  return settingsText(settings, new Set([...origins, ...unconverted]));
+};
+
+/** Returns settings as a text that does not depend on the order of keys, without some of them. */
+export const settingsText = (settings: Settings, without: ReadonlySet<string | undefined>): string =>
+  JSON.stringify(
+    Object.fromEntries(Object.entries(settings).filter(([key]) => !without.has(key))),
+    (_key, value: unknown) =>
+      isObject(value)
+        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
+  );
+
 /** Matches tensors beside a weight that do not change its value, such as scales of activations. */
 const beside = /^((input|output|activation)(_global)?_scale|weight_shape|(input|output)_zero_point)$/;
 
@@ -41,7 +71,7 @@ export const dequantised = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const [key] = keys;
   const settings = key === undefined ? undefined : config?.[key];
   if (!isObject(settings)) return checkpoint;
-  const scheme = schemes.find(({ methods }) => methods.includes(String(settings['quant_method'])));
+  const scheme = schemeOf(settings);
   if (scheme === undefined) return checkpoint;
   const found = scheme.find({ checkpoint, settings });
   if (found.length === 0) return checkpoint;

@@ -40,7 +40,7 @@ export interface TensorToBind {
  * @param models that expressions refer to by index
  */
 export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | undefined) => {
-  const quantised = models.map(({ checkpoint }) => quantisedTensors(checkpoint.tensors.keys()));
+  const quantised = models.map(({ checkpoint }) => quantisedTensors(checkpoint));
 
   const modelAt = (model: number): OpenedModel => itemAt(models, model);
 

@@ -1,8 +1,9 @@
+import { LayerloomError } from '../../base/errors/errors.js';
 import { itemAt, valueAt } from '../../base/errors/lookup.js';
 import { allRecipes } from '../../methods/recipe/recipe.js';
 import type { CheckpointIndex, Quantisation } from '../../models/checkpoint/checkpoint.js';
-import { isObject } from '../../models/checkpoint/files/json.js';
-import { moduleOf } from '../../models/quantisation/dequantised.js';
+import { moduleOf, settingsText, unreadSettings } from '../../models/quantisation/dequantised.js';
+import type { Settings } from '../../models/quantisation/scheme.js';
 import type { QuantisationLayout } from '../../tensor/quantisation-layout.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
@@ -12,6 +13,7 @@ import { quantisedCopy, quantisedIn, sourcesOf } from '../operands.js';
 import type { Composed } from './composed.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 import type { Cached, PlanningSession } from './inputs/session.js';
+import { quantisedTensors } from './quantised.js';
 
 const storedTensors: Cached<UnplacedTensor[]> = { most: 1 << 20 };
 const storedFrames: Cached<object> = { most: 512 };
@@ -23,6 +25,7 @@ const storedFrames: Cached<object> = { most: 512 };
  */
 export const inOneLayout = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
   const models = checkpoints.map(({ checkpoint }) => checkpoint);
+  refuseRenumbered(composed, models);
   if (composed.adapter !== undefined || models.every(({ quantisation }) => quantisation === undefined))
     return composed;
   const copied = copiedIn(composed, models);
@@ -88,29 +91,31 @@ const copiedIn = (
   if (!others.every((other) => other !== undefined && wayOf(other) === wayOf(first))) return undefined;
   const isStacked = composed.compiled.layersLike !== undefined;
   // After stacking, settings by layer number would apply to other layers.
-  if (isStacked && namesLayers(first)) return undefined;
+  if (isStacked && namesLayers(first.settings, first.unconvertedKey)) return undefined;
   const unconverted = unconvertedIn(composed.tensors, contributing, isStacked);
   // The scheme has no key for unquantised modules.
   return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
 };
 
-const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
-  const without = new Set([...origins, 'version', unconvertedKey]);
-  return JSON.stringify(
-    Object.fromEntries(Object.entries(settings).filter(([key]) => !without.has(key))),
-    (_key, value: unknown) =>
-      isObject(value)
-        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : value,
-  );
-};
+const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string =>
+  settingsText(settings, new Set([...origins, 'version', unconvertedKey]));
 
 /** True if settings name layers, by number or pattern; ignores the list of unquantised modules. */
-const namesLayers = ({ settings, unconvertedKey }: Quantisation): boolean =>
+const namesLayers = (settings: Settings, unconvertedKey?: string): boolean =>
   Object.entries(settings).some(
     ([key, value]) =>
       key !== unconvertedKey && /\b(layers?|blocks?|h)\\*\./.test(JSON.stringify(value) ?? ''),
   );
+
+/** Refuses to renumber layers beside settings of a quantisation that is not read, and that name them. */
+const refuseRenumbered = ({ compiled }: Composed, models: readonly CheckpointIndex[]): void => {
+  if (compiled.layersLike === undefined) return;
+  for (const model of models) {
+    const [tensor] = quantisedTensors(model);
+    if (tensor !== undefined && namesLayers(unreadSettings(model) ?? {}))
+      throw new LayerloomError('QUANTISED_WEIGHTS', { model: model.path, tensor });
+  }
+};
 
 const asStored = (
   tensor: UnplacedTensor,

@@ -1,3 +1,8 @@
+import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
+import { unreadSettings } from '../../models/quantisation/dequantised.js';
+import { isFloating } from '../../tensor/dtype.js';
+import type { TensorReference } from '../../tensor/reference.js';
+
 /**
  * Matches ends of quantised modules' names: scales, zero points and packed weights of compressed-tensors,
  * ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes. Excludes a learnt scale of Gemma 3n.
@@ -10,11 +15,24 @@ const markedModule = (name: string): string | undefined => {
   return found === null || found.index === 0 ? undefined : name.slice(0, found.index);
 };
 
-/** Returns all tensors of quantised modules except biases. They cannot be averaged without scales. */
-export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
-  const all = [...names];
-  const modules = new Set(all.flatMap((name) => markedModule(name) ?? []));
-  if (modules.size === 0) return new Set();
+/**
+ * Returns all tensors of quantised modules except biases. They cannot be averaged without scales. If the
+ * settings are of a scheme that is not read, all matrices of FP8 or integers are codes.
+ */
+export const quantisedTensors = (
+  checkpoint: Pick<CheckpointIndex, 'tensors' | 'config' | 'quantisation'>,
+): ReadonlySet<string> => {
+  const all = [...checkpoint.tensors];
+  const modules = new Set(all.flatMap(([name]) => markedModule(name) ?? []));
+  const isUnread = unreadSettings(checkpoint) !== undefined;
+  if (modules.size === 0 && !isUnread) return new Set();
   const moduleOf = (name: string) => markedModule(name) ?? name.replace(/\.weight$/, '');
-  return new Set(all.filter((name) => modules.has(moduleOf(name))));
+  return new Set(
+    all.flatMap(([name, reference]) =>
+      modules.has(moduleOf(name)) || (isUnread && isCode(reference)) ? [name] : [],
+    ),
+  );
 };
+
+const isCode = ({ dtype, shape }: TensorReference): boolean =>
+  shape.length === 2 && (!isFloating(dtype) || dtype === 'F8_E4M3' || dtype === 'F8_E5M2');

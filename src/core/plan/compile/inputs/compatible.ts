@@ -10,6 +10,7 @@ import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 import { configDifferences } from '../../../models/checkpoint/config/config.js';
 import { isObject } from '../../../models/checkpoint/files/json.js';
 import { sideFileContent, sideFileObject } from '../../../models/checkpoint/side-file-content.js';
+import { unreadForm, unreadSettings } from '../../../models/quantisation/dequantised.js';
 import { readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
 import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
 import { tokenDifferences } from '../../../models/tokenizer/files/tokenizer.js';
@@ -213,7 +214,7 @@ const partDifferences = (first: Model, other: Model, { own, foreign }: NameDiffe
 
 /** Refuses tensors that may belong to an unsupported quantisation, which would explain missing weights. */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
-  const quantised = quantisedTensors(checkpoint.tensors.keys());
+  const quantised = quantisedTensors(checkpoint);
   const tensor = names.find((name) => quantised.has(name));
   if (tensor !== undefined) throw new LayerloomError('QUANTISED_WEIGHTS', { model: checkpoint.path, tensor });
 };
@@ -259,11 +260,25 @@ const checkConfig = (
   ];
   if (errors.length > 0)
     throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
+  checkUnread(first, other);
   const classes = `architectures ${classesIn(first.config).join()} against ${classesIn(other.config).join()}`;
   return [...(isOtherClass || hasOtherTowers ? [classes] : []), ...warnings].map((difference) => ({
     words: `config.json of ${first.name} and ${other.name}: ${difference}`,
     kept: first.name,
   }));
+};
+
+/** Refuses other settings beside tensors that are copied unread: the output has only those of one model. */
+const checkUnread = (first: CheckpointIndex, other: CheckpointIndex): void => {
+  const [a, b] = [first, other].map((one) => {
+    const settings = quantisedTensors(one).size === 0 ? undefined : unreadSettings(one);
+    return settings === undefined ? 'none' : unreadForm(settings);
+  });
+  if (a !== b)
+    throw new LayerloomError('CONFIG_MISMATCH', {
+      ...pathsOf(first, other),
+      differences: [`quantization_config ${a} against ${b}`],
+    });
 };
 
 const checkTokens = async (
