@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
@@ -278,6 +278,36 @@ describe('the vocabulary of a merge', () => {
     expect(donated.warnings.filter((warning) => warning.includes('eos_token_id'))).toEqual([]);
     const own = await planMerge(recipe);
     expect(own.warnings).toContain('config.json of a and b: eos_token_id 6 against 0; that of a is kept');
+  });
+
+  it('has chat templates of the tokenizer’s model alone, and says whose are left', async () => {
+    const { root, a, b } = models({
+      a: { tokens: words, seed: 1, files: { 'chat_template.jinja': 'A', 'qwen.tiktoken': 'a' } },
+      b: { tokens: words, seed: 2, files: { 'chat_template.jinja': 'B', 'b.tiktoken': 'b' } },
+    });
+    for (const [model, name] of [
+      [a, 'tool_use'],
+      [b, 'rag'],
+    ] as const) {
+      mkdirSync(join(model, 'additional_chat_templates'));
+      writeFileSync(join(model, 'additional_chat_templates', `${name}.jinja`), name);
+    }
+    const recipe = { method: 'soup', models: [a, b] } as const;
+    const { out } = await merged(root, { ...recipe, tokenizerSource: b });
+    expect(readdirSync(join(out, 'additional_chat_templates'))).toEqual(['rag.jinja']);
+    expect(readdirSync(out).filter((name) => name.endsWith('.tiktoken'))).toEqual(['b.tiktoken']);
+    const told = (given: RecipeInput) =>
+      planMerge(given).then(({ warnings }) =>
+        warnings.filter((warning) => warning.includes('chat template')),
+      );
+    expect(await told({ ...recipe, tokenizerSource: b })).toEqual([
+      'the chat template of a is not in the output, which has that of b: `chatTemplate` chooses one',
+    ]);
+    expect(await told(recipe)).toEqual(['a and b differ in chat template; that of a is kept']);
+    rmSync(join(b, 'chat_template.jinja'));
+    expect(await told({ ...recipe, tokenizerSource: b })).toEqual([
+      'the chat template of a is not in the output, which has none, as b: `chatTemplate` chooses one',
+    ]);
   });
 
   it('warns of an id in config.json whose token the output lacks', async () => {

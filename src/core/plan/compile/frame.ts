@@ -88,7 +88,7 @@ const makeFrame = async (
     models.filter(({ inPart }) => !inPart),
     companions,
     inputs.session,
-    vocabulary.isDecided,
+    vocabulary,
   );
   const warnings = [
     ...found,

@@ -4,6 +4,7 @@ import { editConfig, withoutKey } from '../../models/checkpoint/config/config.js
 import { parseJsonObject } from '../../models/checkpoint/files/json.js';
 import { checkSideFile } from '../../models/checkpoint/files/small-file.js';
 import { carriedText, sideFileContent, sideFilePath } from '../../models/checkpoint/side-file-content.js';
+import { isTokenizerFile } from '../../models/checkpoint/side-files.js';
 import { checkChatTemplate } from '../../models/tokenizer/chat-templates/chat-template.js';
 import {
   chatTemplateFile,
@@ -14,9 +15,6 @@ import {
 import type { PlannedFile } from '../plan.js';
 import type { Composed } from './composed.js';
 import type { Cached, PlanningSession } from './inputs/session.js';
-
-const tokenizerFile =
-  /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
 
 /** True for ModelOpt's `hf_quant_config.json`, which could contradict the output's `config.json`. */
 const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
@@ -30,11 +28,9 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
   const isWritten = (name: string) => files.some((file) => file.name === name);
   return [
     ...donor.sideFiles
-      .filter((name) => isOwn || !tokenizerFile.test(name))
+      .filter((name) => isOwn || !isTokenizerFile(name))
       .map((name) => [donor, name] as const),
-    ...(isOwn ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
-      (name) => [tokenizer, name] as const,
-    ),
+    ...(isOwn ? [] : tokenizer.sideFiles.filter(isTokenizerFile)).map((name) => [tokenizer, name] as const),
   ].filter(([of, name]) => !isWritten(name) && !isToldInConfig(of, name));
 };
 

@@ -1,6 +1,11 @@
 import { LayerloomError } from '../../../base/errors/errors.js';
+import { optionName } from '../../../base/errors/option-name.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import { layerDifferences } from '../../../models/architecture/layer-settings/differing.js';
+import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
+import { readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
+import { joined } from '../../../models/tokenizer/files/words.js';
+import { type InVocabulary, tokenizerOf } from '../vocabularies/vocabulary.js';
 import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { Cached, PlanningSession } from './session.js';
@@ -63,7 +68,7 @@ export const checkAll = async (
   models: readonly OpenedModel[],
   companions: readonly OpenedModel[],
   session: PlanningSession,
-  tokensAreDecided: boolean,
+  { isDecided: tokensAreDecided, tokenizer }: Pick<InVocabulary, 'isDecided' | 'tokenizer'>,
 ): Promise<{
   readonly warnings: readonly string[];
   readonly omitted: ReadonlySet<string>;
@@ -73,6 +78,9 @@ export const checkAll = async (
   const heads = new Map<OpenedModel, readonly string[]>();
   const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);
   const omitted = new Set<string>();
+  const isOwn = first === undefined || tokenizerOf(first).checkpoint.path === tokenizer.checkpoint.path;
+  if (!isOwn && recipe.chatTemplate === undefined)
+    warnings.push(...(await templatesLeft([...models, ...companions], tokenizer.checkpoint)));
   for (const other of [...models.slice(1), ...companions]) {
     if (first === undefined) break;
     const { stacksLayers: stacks } = recipe;
@@ -87,7 +95,7 @@ export const checkAll = async (
       throw at(error, other.path);
     });
     const open = fit.differences.filter(
-      ({ decidedBy }) => decidedBy === undefined || recipe[decidedBy] === undefined,
+      ({ decidedBy }) => decidedBy === undefined || (isOwn && recipe[decidedBy] === undefined),
     );
     warnings.push(...open.map(warningOf));
     if (companions.includes(other)) continue;
@@ -102,6 +110,21 @@ export const checkAll = async (
       `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders compute ${left.length === 1 ? 'it' : 'them'}`,
     );
   return { warnings, omitted, own };
+};
+
+/** Warns of chat templates that another model's tokenizer files replace. */
+const templatesLeft = async (models: readonly OpenedModel[], chosen: CheckpointIndex): Promise<string[]> => {
+  const theirs = await readChatTemplate(chosen);
+  const left: string[] = [];
+  for (const model of models) {
+    const own = await readChatTemplate(tokenizerOf(model).checkpoint);
+    if (own !== undefined && own !== theirs) left.push(model.checkpoint.name);
+  }
+  if (left.length === 0) return [];
+  const has = theirs === undefined ? `none, as ${chosen.name}` : `that of ${chosen.name}`;
+  return [
+    `the chat template of ${joined(left)} is not in the output, which has ${has}: ${optionName('chatTemplate')} chooses one`,
+  ];
 };
 
 /**

@@ -1,5 +1,4 @@
 import { LayerloomError } from '../../../base/errors/errors.js';
-import { optionName } from '../../../base/errors/option-name.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import {
   type VocabularyTensors,
@@ -8,7 +7,6 @@ import {
 import { idsOfUses, vocabularyEdits } from '../../../models/checkpoint/config/token-ids.js';
 import { isObject } from '../../../models/checkpoint/files/json.js';
 import { sideFileObject } from '../../../models/checkpoint/side-file-content.js';
-import { readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
 import { TokenTexts } from '../../../models/tokenizer/files/token-texts.js';
 import type { ModelTokens } from '../../../models/tokenizer/files/tokenizer.js';
 import { someTokens } from '../../../models/tokenizer/files/words.js';
@@ -40,7 +38,7 @@ import {
 export const transplanted = async (
   model: OpenedModel,
   donor: OpenedModel,
-  { transplant: request, chatTemplate }: Pick<Recipe, 'transplant' | 'chatTemplate'>,
+  { transplant: request }: Pick<Recipe, 'transplant'>,
   session: PlanningSession,
 ): Promise<InVocabulary> => {
   if (request === undefined) throw new Error('a recipe of no transplant');
@@ -92,7 +90,6 @@ export const transplanted = async (
     tokenizer: tokenizerOf(donor),
     warnings: [
       ...rowless(ofDonor.tokens, rows, made),
-      ...(chatTemplate === undefined ? await otherTemplate(model, donor) : []),
       ...(config === undefined ? [] : withoutToken(name, config, editsOf({}))),
     ],
     configEdits: editsOf,
@@ -183,15 +180,6 @@ const donorTensor = (
       reason: `has no tensor like ${name} of ${model.checkpoint.path}, whose rows would be approximated as in it; choose other rows than omp`,
     });
   return storedTensor(donor, found);
-};
-
-const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<string[]> => {
-  const [own, theirs] = [await readChatTemplate(model.checkpoint), await readChatTemplate(donor.checkpoint)];
-  if (own === undefined || own === theirs) return [];
-  const { name } = donor.checkpoint;
-  return [
-    `the chat template of ${model.checkpoint.name} is not in the output, which has ${theirs === undefined ? `none, as ${name}` : `that of ${name}`}: ${optionName('chatTemplate')} chooses one`,
-  ];
 };
 
 const rowless = ({ name, rows }: ModelTokens, { lacking }: TransplantedRows, made: NewRows): string[] => {
