@@ -10,7 +10,7 @@ import type { Measurement } from './measure.js';
 import { addonFile, currentHost, targetOf } from './prebuilt.js';
 import type { Solver } from './solve.js';
 
-// The only interface to the addon. Native code receives open files and offsets, never weights, and returns a
+// The addon's only interface. Native code receives file descriptors and offsets, never weights, and returns a
 // status.
 
 interface Addon {
@@ -36,13 +36,15 @@ interface Addon {
    * @returns a number that jobs take as the descriptor of a file with these bytes
    */
   openRemote(memory: number, parts: Float64Array): number;
-  /** Jobs that read the file keep it until they end. */
+  /** Removes the file; jobs that read it keep it until they end. */
   closeRemote(file: number): void;
   lock(fd: number): number;
   exchange(a: string, b: string): boolean;
 }
 
-/** Finds the addon. LAYERLOOM_ADDON names another build, such as one with a sanitizer (CONTRIBUTING.md). */
+/**
+ * Returns the addon's path. LAYERLOOM_ADDON sets another, such as a build with a sanitizer (CONTRIBUTING.md).
+ */
 export const findAddon = (other = process.env['LAYERLOOM_ADDON']): SoughtAddon => {
   if (other !== undefined && other !== '') return { file: resolve(other), target: undefined };
   const target = targetOf(currentHost());
@@ -75,11 +77,10 @@ const addon = (): Addon => {
 export const run: Addon['run'] = (...values) => addon().run(...values);
 export const measure: Addon['measure'] = (...values) => addon().measure(...values);
 export const solve: Addon['solve'] = (...values) => addon().solve(...values);
-/** Hashes by the addon; undefined if it has no such function. */
 export const hash = (...values: Parameters<NonNullable<Addon['hash']>>): JobStatus | undefined =>
   addon().hash?.(...values);
 
-/** Returns the instruction set in use, which LAYERLOOM_ISA may choose, and the available ones. */
+/** Returns the instruction set in use (LAYERLOOM_ISA can choose it) and all available ones. */
 export const instructionSets = (): { readonly chosen: string; readonly available: readonly string[] } => {
   const { instructionSet, instructionSets: available } = addon();
   return { chosen: instructionSet ?? '', available };
@@ -88,7 +89,7 @@ export const instructionSets = (): { readonly chosen: string; readonly available
 export const openRemote: Addon['openRemote'] = (...values) => addon().openRemote(...values);
 export const closeRemote: Addon['closeRemote'] = (file) => addon().closeRemote(file);
 
-/** Takes an exclusive lock, which is held until the file is closed or the process ends. */
+/** Takes an exclusive lock, if free. It is held until the file is closed or the process ends. */
 export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' => {
   const { EAGAIN, EWOULDBLOCK } = constants.errno;
   const error = addon().lock(fd);

@@ -19,7 +19,7 @@ const missingTool = (env: NodeJS.ProcessEnv): string | undefined => {
   const [oldestMajor, oldestMinor] = oldestCMake;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor))
     return `cmake is version ${major}.${minor}`;
-  // Compilers in the order in which CMake searches them.
+  // In the order in which CMake searches for compilers.
   const compilers = env['CXX'] ? [env['CXX']] : ['c++', 'g++', 'clang++'];
   if (compilers.every((name) => versionText(name, env) === undefined))
     return `there is no C++ compiler on the PATH (${compilers.join(', ')})`;

@@ -67,7 +67,7 @@ const makeDirectory = (directory: string): void => {
 };
 
 /**
- * Only builds need headers, so the package does not depend on them.
+ * Finds Node-API's headers. The package does not depend on them, because only builds need them.
  *
  * @throws BUILD_FAILED if headers or node-addon-api are not installed
  */
@@ -90,7 +90,7 @@ const headersIn = (): string => {
   }
 };
 
-/** Definitions for CMake, named as in cmake-js. cmake-js itself would need a network. */
+/** Returns CMake's definitions, named as cmake-js names them. cmake-js itself would need a network. */
 const definitions = (target: string, headers: string): string[] => {
   const values = {
     CMAKE_BUILD_TYPE: 'Release',
@@ -102,7 +102,7 @@ const definitions = (target: string, headers: string): string[] => {
 };
 
 const cmake = async (words: readonly string[], { onOutput, signal }: BuildOptions): Promise<void> => {
-  // CMakeLists.txt runs `node`, which must be this Node.
+  // Makes CMakeLists.txt, which runs `node`, find this Node first.
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
   const child = spawn('cmake', words, {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -138,7 +138,7 @@ const firstError = (printed: string): string | undefined =>
     .find((line) => /\berror\b/i.test(line))
     ?.trim();
 
-/** Checks in another process that the addon loads: it may crash, and cannot be unloaded. */
+/** Loads the addon in another process: loading may crash, and an addon cannot be unloaded. */
 const checkLoads = (file: string): void => {
   try {
     execFileSync(process.execPath, ['-e', 'require(process.argv[1])', file], { stdio: 'pipe' });

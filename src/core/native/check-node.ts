@@ -1,7 +1,7 @@
 import { LayerloomError } from '../base/errors/errors.js';
 import { nodeProblem } from './prebuilt.js';
 
-// This module must be imported first, because an older Node.js would fail at a missing function.
+// Import this module first: an older Node.js lacks functions that other modules call when loaded.
 const { platform, arch, versions } = process;
 const problem = nodeProblem(versions.node);
 if (problem !== undefined) throw new LayerloomError('PLATFORM_UNSUPPORTED', { platform, arch, ...problem });

@@ -11,8 +11,8 @@ const machines = new Map([
 const headerBytes = 64;
 
 /**
- * Returns why a file is not a complete 64-bit ELF file for `arch`. Called before loading: the dynamic loader
- * does not check the length, and a truncated file ends the process by SIGBUS.
+ * Returns why a file is not a complete 64-bit ELF file for `arch`. The dynamic loader does not check the
+ * length: loading a truncated file ends the process by SIGBUS.
  *
  * @param arch as in `process.arch`
  * @throws the system's error if the file is unreadable

@@ -1,8 +1,8 @@
-// Parts of files to hash, decoded by native/addon/decode.cpp.
+// Ranges of files to hash, decoded by native/addon/decode.cpp.
 
 /**
- * Part of a message: bytes of an open file. The message begins at `start`; `begin - start` is a multiple of
- * 64.
+ * Part of an open file, hashed as part of a message. The message begins at `start`; `begin - start` is a
+ * multiple of 64.
  */
 export interface HashedRange {
   readonly fd: number;
@@ -14,7 +14,7 @@ export interface HashedRange {
   readonly last: boolean;
 }
 
-/** Words of the SHA-256 state kept between parts. */
+/** Number of 32-bit words in a SHA-256 state. */
 export const stateWords = 8;
 
 export const hexOf = (state: Uint32Array): string =>

@@ -12,9 +12,9 @@ export interface Location {
 }
 
 /**
- * A stored tensor that a program reads; for `slicing`, see `Slicing` in native/jobs/sources.hpp. A `rows`
- * source cannot be an output directly; a `whole` source serves only `product`, `combineRows`, `dequantise`
- * and `unpack`.
+ * A stored tensor that a program reads; for `slicing`, see `Slicing` in native/jobs/sources.hpp. A program
+ * cannot output a `rows` source unchanged. Only `product`, `combineRows`, `dequantise` and `unpack` read a
+ * `whole` source.
  */
 export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | { readonly slicing: 'elements' }
@@ -22,11 +22,14 @@ export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | WholeSlicing
   );
 
-/** How a slice reads rows of `width` elements in another order. */
+/** Rows of `width` elements that the output has in another order. */
 export interface RowSlicing {
   readonly slicing: 'rows';
   readonly width: number;
-  /** Triples (to, from, count) in shared memory: output rows [to, …) are source rows [from, …). Ascending. */
+  /**
+   * Triples (to, from, count) in shared memory, ascending: output rows from `to` on are source rows from
+   * `from` on.
+   */
   readonly runs: Float64Array;
 }
 
@@ -37,8 +40,8 @@ export interface WholeSlicing {
 }
 
 /**
- * A position in the order of elements by magnitude, largest first. Elements of this magnitude are above the
- * position if their index is below `cutoff` (`early`), otherwise if it is `cutoff` or more.
+ * A position in the order of elements by magnitude, largest first. Elements of exactly this magnitude are
+ * above the position if their index is below `cutoff` (with `early`) or at least `cutoff` (without).
  */
 export interface MagnitudeBound {
   readonly bits: number;
@@ -46,9 +49,10 @@ export interface MagnitudeBound {
   readonly early: boolean;
 }
 
-/** Rule of a `vote`: only changes with the sign of their sum count, or with `tie` if the sum is 0. */
+/**
+ * Elects each element's sign: that of the changes' sum, or `tie` if it is 0. Only changes of that sign count.
+ */
 export interface Election {
-  /** Weight changes in the sum. */
   readonly weighted: boolean;
   readonly tie: 'positive' | 'negative';
 }
@@ -56,7 +60,7 @@ export interface Election {
 /** Operations of nodes; each has a struct of the same name in native/jobs/program.hpp. */
 export type NodeOperation =
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
-  /** Like `linear`, with weights by row: `weights[row · inputs + input]`. */
+  /** Like `linear`, with own weights for each row: `weights[row · inputs + input]`. */
   | { readonly kind: 'rowLinear'; readonly rows: Rows; readonly weights: Float64Array }
   | {
       readonly kind: 'keep';
@@ -70,7 +74,7 @@ export type NodeOperation =
       readonly probability: number;
       readonly scale: number;
     }
-  /** Like `drop`, with probabilities by the magnitude's rank in its row. Slices are whole rows. */
+  /** Like `drop`, but the probability depends on the magnitude's rank in its row. Slices are whole rows. */
   | {
       readonly kind: 'dropRanked';
       readonly key: bigint;
@@ -84,19 +88,19 @@ export type NodeOperation =
       readonly distribution: 'normal' | 'uniform';
       readonly scale: number;
     }
-  /** Input 0 + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, summed over changes that the election counts. */
+  /** input₀ + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, summed over the changes that count by `election`. */
   | {
       readonly kind: 'vote';
       /**
-       * A weight per input except the first; with `each`, followed by the weights of changes that alone
-       * count.
+       * A weight per input after the first. With `each`, as many follow, for elements that only one input
+       * changes.
        */
       readonly weights: readonly number[];
-      /** `each` counts all changes except 0; null counts 0 too. */
+      /** `each` counts all changes except 0; null counts all. */
       readonly election: Election | 'each' | null;
-      /** 1, the sum of counted weights, or the number of counted elements. */
+      /** 1, the sum of counted weights, or the number of counted changes. */
       readonly divisor: 'none' | 'weights' | 'count';
-      /** Lower limit of the divisor; with 0, a divisor of 0 becomes 1. */
+      /** Lower limit of the divisor. If it is 0, a divisor of 0 becomes 1. */
       readonly least: number;
       readonly scale: number;
     }
@@ -105,10 +109,10 @@ export type NodeOperation =
   | { readonly kind: 'fisher'; readonly weights: readonly number[]; readonly eps: number }
   | { readonly kind: 'importance'; readonly divergences: Float64Array }
   | { readonly kind: 'select'; readonly rows: Rows; readonly kept: Uint8Array }
-  /** `runs` holds triples (to, input, count), as in `RowSlicing`. */
+  /** Triples (to, input, count), like those of `RowSlicing`. */
   | { readonly kind: 'assemble'; readonly width: number; readonly runs: Float64Array }
   | { readonly kind: 'fillRows'; readonly from: number; readonly values: Float64Array }
-  /** `terms` holds pairs (row, coefficient). Row r has terms starts[r] to starts[r + 1]. */
+  /** `terms` has pairs (row, coefficient). Output row r has terms starts[r] to starts[r + 1]. */
   | {
       readonly kind: 'combineRows';
       readonly width: number;
@@ -134,7 +138,7 @@ export type NodeOperation =
   | ({ readonly kind: 'unpack' } & BlockLayout)
   | ({ readonly kind: 'quantise'; readonly codes: boolean } & Quantisation);
 
-/** A matrix: its elements or, if `rank` is above 0, factors [rows, rank] and [rank, columns]. */
+/** A matrix: its elements or, if `rank` is above 0, its factors [rows, rank] and [rank, columns]. */
 export interface SmallMatrix {
   readonly rows: number;
   readonly columns: number;
@@ -167,13 +171,13 @@ export interface Quantisation {
   readonly rows: number;
   readonly blockRows: number;
   readonly blockColumns: number;
-  /** The matrix's largest magnitude, for `nvfp4`; 0 for other schemes. */
+  /** For `nvfp4`, the largest magnitude in the matrix; otherwise 0. */
   readonly largest: number;
 }
 
 export type QuantisingScheme = 'float8' | 'int8' | 'int4' | 'mxfp4' | 'nvfp4';
 
-/** A value of a program, rounded to `dtype`. Inputs are numbered: sources, then earlier nodes. */
+/** An operation, rounded to `dtype`. `inputs` index the sources, then earlier nodes. */
 export type ProgramNode = NodeOperation & {
   readonly dtype: ArithmeticDtype;
   readonly inputs: readonly number[];
@@ -185,23 +189,23 @@ export interface NativeProgram {
   readonly nodes: readonly ProgramNode[];
   readonly first: number;
   readonly count: number;
-  /** Extent of the last dimension. */
+  /** The tensor's last dimension. */
   readonly columns: number;
-  /** Values to check for NaN and infinity. */
+  /** Values in which NaN and infinity are searched. */
   readonly watched: readonly number[];
-  /** Read nothing ahead. */
+  /** Turns off read-ahead. */
   readonly scattered?: true;
 }
 
-/** A tensor to write. A source may go to several unchanged, a node to one only. */
+/** A tensor to write. Several outputs can have the same source, unchanged, but only one output a node. */
 export interface ProgramOutput extends Location {
   readonly value: number;
   readonly dtype: ArithmeticDtype;
-  /** For the scales of a `quantise`, in float32: [row of blocks][column of blocks]. */
+  /** Writes the scales of a `quantise` in float32, as [row of blocks][column of blocks]. */
   readonly scales?: true;
 }
 
-/** Work on a slice of output tensors; copies give the slice in bytes. */
+/** Work on a slice of output tensors. Copies give the slice in bytes, `compute` in elements. */
 export type Job =
   | {
       readonly kind: 'copy';
@@ -210,7 +214,7 @@ export type Job =
       readonly first: number;
       readonly count: number;
     }
-  /** Copies the first source if all are equal. */
+  /** Copies the first source if all are equal; otherwise ends with `notEqual`. */
   | {
       readonly kind: 'same';
       readonly sources: readonly Location[];
@@ -218,12 +222,12 @@ export type Job =
       readonly first: number;
       readonly count: number;
     }
-  /** Computes outputs, reading common sources once. */
+  /** Computes all outputs in one pass over the sources. */
   | {
       readonly kind: 'compute';
       readonly program: NativeProgram;
       readonly outputs: readonly ProgramOutput[];
-      /** Tally in shared memory for the program's only vote (`tally.ts`). */
+      /** Shared memory for the tally of the program's only vote (`tally.ts`). */
       readonly tally?: BigInt64Array;
     };
 
@@ -238,9 +242,7 @@ export type Outcome =
 
 export interface NonFiniteElement {
   readonly watched: number;
-  /**
-   * The origin of NaN or infinity: a source, or the first node that is not finite although its inputs are.
-   */
+  /** Origin of NaN or infinity: a source, or the first node that is not finite although its inputs are. */
   readonly cause: number;
   /** Index in the tensor. */
   readonly element: number;
@@ -253,7 +255,8 @@ export interface JobStatus {
   readonly source: number;
   readonly reason: string;
   /**
-   * Watched values that are not finite, if the job is `done`. Measurements check only if sums are not finite.
+   * Watched values that are not finite. Empty unless the job is `done`; measurements search only if their
+   * sums are not finite.
    */
   readonly nonFinite: readonly NonFiniteElement[];
 }

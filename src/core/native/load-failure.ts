@@ -7,7 +7,7 @@ import { isShipped, libcVersion, oldestGlibc } from './prebuilt.js';
 
 export interface SoughtAddon {
   readonly file: string;
-  /** The package's target; undefined if LAYERLOOM_ADDON names the file. */
+  /** The target of the package's addon; undefined if LAYERLOOM_ADDON names a file. */
   readonly target: string | undefined;
 }
 
@@ -16,7 +16,6 @@ const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'core
 /** True if the package has C++ sources, which a Python wheel lacks. */
 export const hasSources = (root: string): boolean => existsSync(join(root, 'CMakeLists.txt'));
 
-/** Returns the command that builds the addon, and its requirements. */
 export const buildAdvice = (root = packageRoot): string => {
   const build = `\`npx ${layerloomCommand('build')}\``;
   const command = isCheckout(root)
@@ -27,7 +26,7 @@ export const buildAdvice = (root = packageRoot): string => {
   return `${command} (needs CMake 3.20 and a C++20 compiler)`;
 };
 
-/** Returns the error of loading; recognises an old glibc by the dynamic loader's message. */
+/** Returns the error for a failed loading. Recognises an old glibc by the loader's message. */
 export const loadFailure = ({ file, target }: SoughtAddon, cause: unknown): LayerloomError => {
   const reason = reasonOf(cause).split('\n')[0] ?? '';
   if (target === undefined)
@@ -47,8 +46,8 @@ const repair = (target: string): string =>
     : `build it with ${buildAdvice()}`;
 
 const brokenBy = (reason: string, target: string): { reason: string; remedy: string } => {
-  // An addon for the other C library needs a library of that name. Under glibc, `libc.so` is absent or a
-  // linker script.
+  // An addon for the other C library needs that library by name. Under glibc, `libc.so` is absent or a linker
+  // script.
   const isMusl = target.endsWith('-musl');
   if ((isMusl ? /\bld-linux/ : /\blibc\.so: /).test(reason)) {
     const [built, has] = isMusl ? ['glibc', 'musl'] : ['musl', 'glibc'];

@@ -8,15 +8,14 @@ export interface Window {
   readonly last: number;
   readonly shift: number;
   /**
-   * Magnitudes to count exactly, by block. A search may end at such a magnitude, and then needs the counts to
-   * break ties.
+   * Magnitudes that each block counts exactly. If the search ends at one of them, their counts break ties.
    */
   readonly candidates: readonly number[];
 }
 
 export const mostCandidates = 4;
 
-/** A measure over a block (structs in native/jobs/measure.hpp), with `sizeOf` float64 results. */
+/** A measure over a block, with `sizeOf` float64 results. Structs are in native/jobs/measure.hpp. */
 export type Measure =
   | { readonly kind: 'gram'; readonly values: readonly number[] }
   | { readonly kind: 'rowGram'; readonly values: readonly number[] }
@@ -32,7 +31,10 @@ export type Measure =
       readonly experts: readonly number[];
       readonly differences: readonly number[];
     }
-  /** Adds to shared `counts`; returns how many magnitudes are above the window, and equal candidates. */
+  /**
+   * Adds to shared `counts`. Returns how many magnitudes are above the window, and how many equal each
+   * candidate.
+   */
   | {
       readonly kind: 'histogram';
       readonly value: number;
@@ -58,7 +60,7 @@ export type Measure =
       readonly equalBlocks: boolean;
     };
 
-/** Numbers of a difference, in the order of `DifferenceNumber` in native/jobs/measure.hpp. */
+/** Results of `difference`, in the order of `DifferenceNumber` in native/jobs/measure.hpp. */
 export const differenceNumbers = [
   'otherBits',
   'unequal',
@@ -73,7 +75,7 @@ export const differenceNumbers = [
 export type DifferenceNumber = (typeof differenceNumbers)[number];
 
 /**
- * Measures over a block. Measures of rows and columns can be combined, as can measures of runs
+ * Measures over one block. Measures of rows and columns can be combined, as can measures of runs
  * (native/jobs/measure.hpp).
  */
 export interface Measurement {

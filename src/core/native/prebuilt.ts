@@ -17,7 +17,7 @@ export const shippedTargets = [
 /** Oldest glibc for shipped Linux addons: RHEL 8's, older than Debian 10's and Ubuntu 20.04's. */
 export const oldestGlibc = '2.28';
 
-/** `bin/layerloom.cjs` also checks it, before importing anything. */
+/** `bin/layerloom.cjs` also checks this version, before it imports anything. */
 const oldestNode = 20;
 
 export const nodeProblem = (version: string): { reason: string; remedy: string } | undefined =>
@@ -30,7 +30,7 @@ export const nodeProblem = (version: string): { reason: string; remedy: string }
 
 export interface Host {
   readonly platform: string;
-  /** The process's architecture; under emulation it differs from the machine's. */
+  /** Architecture of the process; under emulation it differs from the machine's. */
   readonly arch: string;
   /** True under musl, which cannot load addons for glibc. */
   readonly musl: boolean;
@@ -44,7 +44,7 @@ export const currentHost = (): Host => {
   return { platform, arch, musl, endianness: endianness(), node: process.versions.node };
 };
 
-/** Returns the version of Linux's C library, such as `2.36`, if known. */
+/** Returns the version of Linux's C library, such as `2.36`; undefined if unknown. */
 export const libcVersion = (): string | undefined =>
   process.platform === 'linux' ? (versionSync() ?? undefined) : undefined;
 
@@ -84,5 +84,5 @@ export const isShipped = (target: string): boolean => (shippedTargets as readonl
 export const addonFile = (target: string, root = packageRoot): string =>
   join(root, 'prebuilds', target, 'layerloom.node');
 
-/** Returns the path of the checksums, which only releases have. */
+/** Returns the path of the checksums. Only releases have the file. */
 export const checksumsFile = (root = packageRoot): string => join(root, 'prebuilds', 'SHA256SUMS');

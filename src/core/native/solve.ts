@@ -8,47 +8,47 @@ export type FactorDtype = (typeof factorDtypes)[number];
 
 export const mostChosen = 4096;
 
-/** Solvers, with structs in native/jobs/solve.hpp and `sizeOfSolution` float64 results. */
+/** A solver. It has `sizeOfSolution` float64 results; structs are in native/jobs/solve.hpp. */
 export type Solver =
   | {
       readonly kind: 'factorise';
       readonly program: NativeProgram;
       readonly value: number;
-      /** Rank, from 1 to the matrix's smaller extent. */
+      /** Maximum rank, up to the matrix's smaller dimension. */
       readonly rank: number;
       readonly share: number;
       readonly key: bigint;
       readonly transposed: boolean;
       readonly dtype: FactorDtype;
-      /** Space for factors of `rank`; a smaller rank uses only the beginning. */
+      /** Space for factors of `rank`; factors of a smaller rank fill only its beginning. */
       readonly left: Location;
       readonly right: Location;
     }
-  /** Merges matrices with Gram matrices of their inputs. */
+  /** Merges by regression (RegMean), with Gram matrices of the inputs. */
   | {
       readonly kind: 'regress';
       readonly matrices: NativeProgram;
       readonly values: readonly number[];
       readonly grams: NativeProgram;
-      /** Each model's value G. */
+      /** Each model's Gram matrix G, as a value of `grams`. */
       readonly of: readonly number[];
-      /** Each model's weight s, above 0; the sum is 1. */
+      /** Weight s of each model, above 0; their sum is 1. */
       readonly shares: readonly number[];
-      /** Factor of G's off-diagonal elements. */
+      /** Factor for the off-diagonal elements of G. */
       readonly scaling: number;
-      /** ε as a share of the diagonal's mean. */
+      /** ε, as a share of the mean of the diagonal. */
       readonly ridge: number;
       readonly dtype: ArithmeticDtype;
       readonly to: Location;
     }
-  /** Merges matrices of one shape by the singular values of their changes from a base. */
+  /** Merges matrices of equal shape by the singular values of their changes from a base. */
   | {
       readonly kind: 'mergeSpectra';
       readonly rule: 'iso_c' | 'tsv_m';
       readonly program: NativeProgram;
       readonly base: number;
       readonly sources: readonly number[];
-      /** Factor of the change. */
+      /** Factor for the merged change. */
       readonly scale: number;
       readonly dtype: ArithmeticDtype;
       readonly to: Location;
@@ -56,21 +56,23 @@ export type Solver =
   /** Approximates rows by sums of a few rows of another matrix. */
   | {
       readonly kind: 'pursue';
-      /** Rows that sums may use, as a single source. */
+      /** Rows that the sums may use: a program of a single source. */
       readonly atoms: NativeProgram;
-      /** Rows to approximate, as a single source of rows of equal length. */
+      /** Rows to approximate, as long as the atoms: a program of a single source. */
       readonly targets: NativeProgram;
-      /** Most rows in a sum: at most the number of atoms and `mostChosen`. */
+      /** Maximum number of rows in a sum; at most `mostChosen` and the number of atoms. */
       readonly k: number;
     };
 
-/** A solution's numbers, in the order of the enumerations in native/jobs. */
+/** A solution's first numbers, in the order of the enumerations in native/jobs. */
 export const solutionNumbers = {
-  /** The rank's singular values follow. */
+  /** Followed by singular values, as many as `rank`. */
   factorise: ['rank', 'squares', 'error', 'nonFinite'],
   regress: ['column', 'diagonal', 'asymmetric'],
   mergeSpectra: [],
-  /** Numbers per target, followed by `k` indexes of atoms in the order chosen, and `k` coefficients. */
+  /**
+   * Numbers of each target, followed by `k` indexes of atoms in the order chosen, and their `k` coefficients.
+   */
   pursue: ['chosen', 'squares', 'error'],
 } as const satisfies { readonly [K in Solver['kind']]: readonly string[] };
 

@@ -1,9 +1,9 @@
-// A tally's words, as in native/jobs/job.hpp. The first is the number of tallied elements. Then each term has
-// three words for its lower bound and three for its upper one.
+// Layout of a tally, as in native/jobs/job.hpp: the number of tallied elements, then for each term three
+// words for its lower bound and three for its upper one.
 
 export interface Tally {
   readonly above: number;
-  /** Smallest magnitude above the bound, and largest of the others, as float32 bits. */
+  /** Smallest magnitude above the bound, and largest magnitude not above it, as float32 bits. */
   readonly least: number;
   readonly most: number;
 }
@@ -20,7 +20,7 @@ export const newTally = (terms: number): BigInt64Array => {
 /** Counts elements whose votes had finite inputs and results. */
 export const talliedElements = (words: BigInt64Array): number => Number(words[0]);
 
-/** Reads a bound's tally: term t has its lower bound at 2t, and its upper bound at 2t + 1. */
+/** Reads the tally of a bound. Term t has its lower bound at index 2t, its upper bound at 2t + 1. */
 export const tallyAt = (words: BigInt64Array, bound: number): Tally => {
   const [above = 0, least = 0, most = 0] = Array.from(
     words.subarray(1 + bound * ofBound, 1 + (bound + 1) * ofBound),
