@@ -15,7 +15,7 @@ const countIn = async (path: string): Promise<Made> => {
   const handle = await open(path);
   try {
     const { size } = await handle.stat();
-    // Takes only the name, because the folder is gone when the message is read.
+    // Gives only the name: the folder is deleted before the message is read.
     const name = basename(path);
     const { header } = await readHeaderOf(ggufReader, handle, name, size);
     return countGguf(header, name, size);
@@ -24,7 +24,7 @@ const countIn = async (path: string): Promise<Made> => {
   }
 };
 
-/** Returns why a made file is unusable: a program may exit with 0 and leave anything. */
+/** Counts what a program wrote, or returns why it is unusable: programs may exit with 0 too early. */
 const whyNot = async (path: string, isEnough: (made: Made) => boolean): Promise<Made | string> => {
   const found = await unlessMissing(path, lstat(path));
   if (found === undefined) return 'left no file';

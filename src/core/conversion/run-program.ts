@@ -12,17 +12,17 @@ interface ProgramRun {
   readonly model: string;
   /** Log file, to which output is appended. */
   readonly log: string;
-  /** A file for standard output, instead of the log. */
+  /** File for standard output, which otherwise goes to the log. */
   readonly answer?: string | undefined;
-  /** A non-zero exit code is expected, as for help. */
+  /** True if a non-zero exit code is expected, as from `--help`. */
   readonly mayFail?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Receives the log's new text about once a second. */
+  /** Called about once a second with the text added to the log. */
   readonly onGrown?: ((text: string) => void) | undefined;
 }
 
 /**
- * When the program or this process ends, the program's whole process group ends.
+ * Runs a program. When it or this process ends, so does its whole process group.
  *
  * @returns the text that the program added to the log
  * @throws EXPORT_FAILED, INTERRUPTED, WRITE_FAILED
@@ -45,7 +45,7 @@ export const runProgram = async ({
   const stop = () => void (child && endGroup(child));
   signal?.addEventListener('abort', stop);
   try {
-    // The signal may have been aborted before the listener was added.
+    // Checks again, because the signal may have been aborted before the listener was added.
     checkInterrupt(signal);
     const end = await new Promise<Parameters<typeof endingOf>[0]>((resolve, reject) => {
       const [command, given] =

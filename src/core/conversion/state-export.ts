@@ -15,13 +15,12 @@ import { statementText } from '../statements/statement.js';
 import { type ConvertedType, type GgufType, isConvertedType } from './gguf-types.js';
 import type { Program } from './programs.js';
 
-/** A program that ran; `version` is as printed. */
 export interface RanProgram {
   readonly program: Program;
   readonly version?: string | undefined;
 }
 
-/** Returns the type of llama-quantize's input: the smallest that holds the weights exactly. */
+/** Returns the type to convert to before llama-quantize: the smallest that holds all weights exactly. */
 export const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   const dtypes = new Set([...tensors.values()].map(({ dtype }) => dtype));
   const [only] = dtypes;
@@ -66,7 +65,7 @@ export const stateExport = async (
   await writing(path, () => writeDurably(path, statementText(statement)));
 };
 
-/** Names only a command given by the user, because it may contain local paths. */
+/** Leaves out a command given by the user, which may contain local paths. */
 const stated = async ({ program, version: printed }: RanProgram): Promise<StatedProgram> => ({
   name: program.name,
   version: printed,

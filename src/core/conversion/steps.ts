@@ -9,9 +9,7 @@ import { runProgram } from './run-program.js';
 
 export interface StepContext {
   readonly model: string;
-  /** Log file, to which programs' output is appended. */
   readonly log: string;
-  /** Directory for temporary files. */
   readonly directory: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -38,8 +36,7 @@ interface Conversion {
 }
 
 /**
- * `onDone` receives bytes.
- *
+ * @param onDone receives numbers of bytes
  * @throws EXPORT_FAILED
  */
 export const convert = async (
@@ -49,12 +46,12 @@ export const convert = async (
   onDone: OnDone,
 ): Promise<Made> => {
   const words = [path, '--outfile', to, '--outtype', type];
-  // tqdm's progress bar: `Writing: 49%|████▉ | 133M/269M [00:01<…`.
+  // Matches tqdm's progress bar: `Writing: 49%|████▉ | 133M/269M [00:01<…`.
   const bar = /Writing:\s+\d+%\|[^|]*\|\s*([\d.]+[kMGT]?)\/([\d.]+[kMGT]?) ?\[/g;
   const onGrown = lastMatch(bar, (done, total) => onDone(size(done), size(total)));
   await runProgram({ ...context, program: converter, words, onGrown });
-  // A tenth of the elements is enough: converters omit a tied head, buffers and vision towers, which may be
-  // larger than the text model.
+  // Accepts a tenth of the elements: converters leave out a tied head, buffers, and vision towers, which may
+  // be larger than the text model.
   const isEnough = (made: Made) => 10 * made.elements >= elements;
   return await checkMade(to, isEnough, { ...aboutOf(context), program: converter.name });
 };
@@ -62,7 +59,7 @@ export const convert = async (
 const aboutOf = ({ model, log }: StepContext) => ({ model, log });
 
 /**
- * Checks that llama-quantize runs, and that its help lists the type.
+ * Checks that llama-quantize runs and that its help lists the type.
  *
  * @throws EXPORT_FAILED if it does not run; INVALID_PARAMETER
  */
@@ -92,8 +89,7 @@ interface Quantisation {
 }
 
 /**
- * `onDone` receives numbers of tensors.
- *
+ * @param onDone receives numbers of tensors
  * @returns the program's version, if printed
  * @throws EXPORT_FAILED
  */
@@ -103,6 +99,7 @@ export const quantize = async (
   context: StepContext,
   onDone: OnDone,
 ): Promise<string | undefined> => {
+  // Matches
   // `[  12/ 273]   blk.0.attn_q.weight - [  576,   576,     1,     1], type =   bf16, converting to q4_K .. `
   const line = /^\[\s*(\d+)\/\s*(\d+)\]/gm;
   const onGrown = lastMatch(line, (done, total) => onDone(Number(done), Number(total)));
@@ -110,13 +107,13 @@ export const quantize = async (
   const printed = await runProgram({ ...context, program: quantizer, words, onGrown });
   const isEnough = ({ tensors, elements }: Made) => tensors >= made.tensors && elements >= made.elements;
   await checkMade(to, isEnough, { ...aboutOf(context), program: quantizer.name });
-  // `main: build = 5142 (c772d549)`
+  // Matches `main: build = 5142 (c772d549)`.
   return /\bbuild(?: =|:) (\d{1,9} \([0-9a-f]{1,40}\))/.exec(printed)?.[1];
 };
 
 const [prompt, tokens] = ['Once upon a time', '8'];
 
-/** Programs that load a file; the first one found is used. */
+/** Arguments of programs that load a file; the first one found is used. */
 const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-completion': (file) => [
     '-m',
@@ -137,11 +134,11 @@ const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
 /** Result of loading a file in llama.cpp. */
 export interface LoadedOnce {
   readonly program: string;
-  /** The version, if the program reports it. */
+  /** The program's version; null if it prints none. */
   readonly version: string | null;
-  /** Output: prompt and continuation. */
+  /** The prompt and its continuation. */
   readonly text: string;
-  /** False if nothing follows the prompt; a model may end there. */
+  /** False if nothing follows the prompt. A correct model may also end there. */
   readonly generated: boolean;
 }
 
