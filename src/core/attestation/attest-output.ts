@@ -25,18 +25,18 @@ import { hashFiles } from './hash-files.js';
 import { fileAt, placedInputs, placesOf } from './input-places.js';
 import { listFolder } from './list-folder.js';
 
-/** A written statement. */
+/** Result of writing a statement. */
 export interface WrittenStatement {
   readonly file: string;
-  /** SHA-256 of the tensors (`tensorsDigest`), equal for any layout. */
+  /** The digest of all tensors (`tensorsDigest`), the same however they are stored. */
   readonly tensors: string;
   readonly files: number;
-  /** Number of input files, and how many the statement identifies by SHA-256. */
+  /** Number of input files. `identified` counts those with a SHA-256 in the statement. */
   readonly inputs: number;
   readonly identified: number;
 }
 
-/** A written signature. */
+/** Result of signing a folder. */
 export interface WrittenSignature extends SignedBy {
   readonly file: string;
   readonly files: number;
@@ -82,7 +82,7 @@ export const writeStatement = async (
   };
 };
 
-/** Writes a bill of materials to a new file outside the output, where nothing would verify it. */
+/** Writes a bill of materials to a new file outside the output: in the output, nothing would verify it. */
 export const writeBill = async (directory: string, file: string, statement: Statement): Promise<string> => {
   const config = join(directory, configName);
   const { architectures } = (await exists(config)) ? await readJsonObject(config) : {};
@@ -108,7 +108,7 @@ export const checkBill = async (directory: string, file: string): Promise<void> 
 };
 
 /**
- * Signs all files of a folder with a key or this job's identity.
+ * Signs all files of a folder with a key or the identity of this job.
  *
  * @throws OUTPUT_DAMAGED, SIGSTORE_UNAVAILABLE, READ_FAILED, WRITE_FAILED, INTERRUPTED
  */

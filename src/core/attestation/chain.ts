@@ -1,33 +1,33 @@
-/** How an input named by a statement was found. */
+/** How a model was found that a statement names as an input. */
 export type LinkState =
-  /** The model at which the chain starts. */
+  /** The model that the user asked about. */
   | 'asked'
-  /** Found, with the stated SHA-256. */
+  /** Found, with the SHA-256 of the statement. */
   | 'same'
-  /** Other files are in its place. */
+  /** Other files are where it should be. */
   | 'different'
-  /** Not on this machine. */
+  /** Not found on this machine. */
   | 'missing'
-  /** Cannot be compared: the statement has no SHA-256. */
+  /** Not comparable: the statement has no SHA-256. */
   | 'unidentified';
 
-/** A model in a chain, with the models that it was made from. */
+/** A model in a chain. `inputs` are the models that it was made from. */
 export interface ChainModel {
   readonly name: string;
   /** Absolute path; null if not on this machine. */
   readonly path: string | null;
   readonly link: LinkState;
-  /** A package URL, if stated. */
+  /** The stated package URL, if any. */
   readonly uri: string | null;
   readonly kind: 'merge' | 'export' | 'quantisation' | 'model';
   /** A merge's method, or an export's type; null without a statement. */
   readonly method: string | null;
-  /** The programs that made it, as stated. */
+  /** The programs that made it, by its statement. */
   readonly by: string | null;
   readonly statement: 'valid' | 'none' | 'invalid';
-  /** Why the statement is invalid, or the link is not `same`, as a sentence. */
+  /** A sentence: why the statement is invalid, or why the link is not `same`. */
   readonly reason: string | null;
-  /** True if the model and its inputs appear elsewhere in the chain. */
+  /** True if its inputs are left out, because the model is shown elsewhere. */
   readonly repeated: boolean;
   readonly inputs: readonly ChainModel[];
 }
@@ -35,7 +35,7 @@ export interface ChainModel {
 /** Result of `chain`: a model and the models that it was made from. */
 export interface Chain {
   readonly out: string;
-  /** True if every statement is valid, and all stated inputs are here with the stated SHA-256. */
+  /** True if every statement is valid and every stated input was found with its SHA-256. */
   readonly complete: boolean;
   readonly root: ChainModel;
   readonly seconds: number;

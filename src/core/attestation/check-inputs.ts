@@ -4,9 +4,9 @@ import { type PlacedInput, placesOf } from './input-places.js';
 import { statedOf } from './stated.js';
 
 /**
- * Compares a merge's statement with its inputs' own statements, if any. Reads no weights.
+ * Compares the statement of a merge with its inputs' own statements, if any. Reads no weights.
  *
- * @returns a warning for each input whose statement has other files than were merged
+ * @returns a warning for each input whose own statement has other hashes
  */
 export const compareInputs = async (
   { predicate }: Statement,

@@ -15,20 +15,18 @@ import { digestsOf } from './digests-of.js';
 import { placedInputs } from './input-places.js';
 import { statedOf } from './stated.js';
 
-/** A folder compared with its statement and signature. */
 export interface CheckedProof {
   readonly statement: CheckedStatement | null;
   readonly signature: CheckedSignature | null;
   readonly files: readonly VerifiedFile[];
   readonly hashes: ReadonlyMap<string, string>;
-  /** Warnings, including those about inputs whose own statements differ. */
   readonly warnings: readonly string[];
 }
 
 /**
  * Checks a folder's statement, if present, and its signature, if a prover is given.
  *
- * @param record undefined for a folder not written by a merge: its statement is compared only with its files
+ * @param record undefined if no merge wrote the folder; its statement is then compared with the files only
  * @throws SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
  */
 export const checkProof = async (

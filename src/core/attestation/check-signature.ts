@@ -12,7 +12,7 @@ import { listFolder } from './list-folder.js';
 /**
  * Checks that a key or an identity signed all files of a folder and no others.
  *
- * @returns the result, and an entry for each file that is signed or should not be there
+ * @returns the result, and an entry for each signed file and each file that is not signed
  * @throws SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
  */
 export const checkSignature = async (

@@ -16,11 +16,11 @@ import {
   tensorsSubject,
 } from '../statements/statement.js';
 
-/** Returns the parts of a record that statements repeat; undefined for a record of another form. */
+/** Returns the parts of a record that statements repeat; undefined if the record has another form. */
 export const statedRecord = ({ content }: WrittenRecord): StatedRecord | undefined =>
   statedRecordSchema.safeParse(content).data;
 
-/** Adds the statement's input hashes to a record without any, from a merge without `--checksums`. */
+/** Adds a statement's input hashes to a record without any, from a merge without `--checksums`. */
 const withHashes = (record: StatedRecord, { predicate }: Statement): StatedRecord => {
   const dependencies = predicate.buildDefinition.resolvedDependencies.values();
   return {
@@ -55,7 +55,7 @@ const differences = (stated: Statement, given: Statement): string[] => {
 };
 
 /**
- * Checks a statement by making the folder's statement again and comparing.
+ * Checks a statement: makes the folder's statement again and compares.
  *
  * @returns an entry for each stated weight file, or one for the statement if it is invalid
  */

@@ -14,7 +14,7 @@ export const digestsOf = async (
   shards: readonly string[],
   run: Run,
 ): Promise<WeightDigests | undefined> => {
-  // Uses separate threads, because an unreadable file stops them.
+  // Uses its own pool, because an unreadable file stops it.
   await using own = new Run({ threads: run.pool.threads, signal: run.signal }, false);
   try {
     return await digestWeights(directory, shards, own.pool, (done, total) =>

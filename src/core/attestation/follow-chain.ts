@@ -20,22 +20,22 @@ import { type Stated, type StatedInput, statedOf } from './stated.js';
 const mostModels = 10_000;
 const mostDepth = 200;
 
-/** A model on this machine: a folder, or a file in it. */
+/** A model on this machine: a folder, or one file in it. */
 interface Place {
   readonly folder: string;
   readonly file: string | undefined;
 }
 
 /**
- * Follows statements from a model to the models that it was made from. Hashes every file: an input is
- * recognised by its SHA-256, never by its name.
+ * Follows statements from a model to the models that it was made from. Hashes every file, because an input is
+ * recognised by its SHA-256 and never by its name.
  */
 export class ChainWalk {
   readonly #run: Run;
   readonly #hashes = new Map<string, Promise<string>>();
-  /** Models met so far, with faults of their statements. */
+  /** Models visited so far, each with its statement's fault, if any. */
   readonly #seen = new Map<string, string | undefined>();
-  /** Models being visited, from the first one down. */
+  /** Models from the first one down to the present one. */
   readonly #above = new Set<string>();
 
   constructor(run: Run) {
@@ -46,7 +46,7 @@ export class ChainWalk {
   async follow(asked: string): Promise<ChainModel> {
     const isFile = (await stat(asked)).isFile();
     const name = basename(asked);
-    // Resolves links, because inputs have real paths too. So each model is recognised.
+    // Resolves links, as for inputs, so that models are recognised.
     const folder = await realpath(isFile ? dirname(asked) : asked);
     return await this.#visit(
       { folder, file: isFile ? name : undefined },
@@ -70,7 +70,7 @@ export class ChainWalk {
     if (stated.state === 'invalid')
       return { ...model, statement: 'invalid', reason: `${stated.file} ${stated.reason}` };
     const { kind, method, by } = stated;
-    // Statements can form a circle, because a file's hash does not cover its statement.
+    // Detects circles of statements, which are possible: a file's hash does not cover its statement.
     if (this.#above.has(path))
       return {
         ...{ ...model, kind, method, by, statement: 'invalid' },
@@ -95,7 +95,7 @@ export class ChainWalk {
     return { ...model, kind, method, by, statement, reason: reason ?? null, inputs };
   }
 
-  /** Compares a statement with the folder's weights and, if it is layerloom's, with the record. */
+  /** Compares a statement with the folder's weights. For layerloom's own statements, also with the record. */
   async #faultOf(folder: string, stated: Stated, { read, fault }: RecordFound): Promise<string | undefined> {
     const isOwn = stated.kind !== 'quantisation';
     if (isOwn && fault !== undefined) return fault;
@@ -122,7 +122,7 @@ export class ChainWalk {
   ): Promise<ChainModel[]> {
     const [{ model: name, uri = null } = { model: '' }] = files;
     const places = await placesFor(name, uri, folder, record);
-    // Files named by ggufpacker are in the statement's folder.
+    // Searches the statement's folder too: ggufpacker names files beside its statement.
     if (kind === 'quantisation') places.push(folder);
     const found = new Map<string, Place>();
     const faults: { readonly link: LinkState; readonly path: string | null; readonly reason: string }[] = [];
@@ -172,7 +172,6 @@ export class ChainWalk {
         other ??= path;
         continue;
       }
-      // A GGUF file is a model by itself.
       const isAlone = file.endsWith('.gguf') || path === place;
       return { place: { folder: dirnameOf(path, file), file: isAlone ? basename(path) : undefined } };
     }
@@ -209,7 +208,6 @@ const byModel = (inputs: readonly StatedInput[]): readonly StatedInput[][] =>
 
 interface RecordFound {
   readonly read?: WrittenRecord;
-  /** Why the record cannot be compared. */
   readonly fault?: string;
 }
 
@@ -231,7 +229,7 @@ const recordOf = async (folder: string): Promise<RecordFound> => {
   }
 };
 
-/** Returns places where an input may be: the recorded path, the hub's cache, beside the folder. */
+/** Returns places where an input may be: its path in the record, the hub's cache, beside the folder. */
 const placesFor = async (
   name: string,
   uri: string | null,

@@ -7,7 +7,7 @@ import type { Run } from '../engine/run.js';
 import type { WorkerPool } from '../engine/threads/pool.js';
 
 /**
- * Hashes a folder's files on worker threads.
+ * Hashes files of a folder on worker threads, unless `known`.
  *
  * @returns hashes by name, in the order of `names`
  * @throws READ_FAILED, INTERRUPTED
@@ -36,7 +36,7 @@ export const hashFiles = async (
  * @throws READ_FAILED, also for anything but a file
  */
 export const hashFile = (path: string, pool: WorkerPool): Promise<string | undefined> =>
-  // O_NONBLOCK, because opening a pipe would wait.
+  // Does not wait for the writer of a pipe.
   reading(path, () =>
     withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, async (handle) => {
       if (!(await handle.stat()).isFile()) throw new Error('it is not a file');

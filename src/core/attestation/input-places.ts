@@ -18,19 +18,18 @@ const schema = z.object({
   ),
 });
 
-/** An input in a record, with its path. */
 export type PlacedInput = z.infer<typeof schema>['inputs'][number];
 
 /** Returns a record's inputs, with their paths on the merge's machine. */
 export const placedInputs = ({ content }: WrittenRecord): readonly PlacedInput[] =>
   schema.safeParse(content).data?.inputs ?? [];
 
-/** Returns the folders or files where an input was. */
+/** Returns the paths of an input, or of its base and adapter. */
 export const placesOf = ({ path, adapted }: PlacedInput): string[] =>
   adapted === undefined ? [path] : [adapted.base.path, adapted.adapter.path];
 
 /**
- * Returns the path of a model's weights at a place, if present. Looks at no other file, because records are
+ * Returns the path of a model's weight file, if it exists. Looks at no other files, because records are
  * untrusted.
  */
 export const fileAt = async (place: string, file: string): Promise<string | undefined> => {

@@ -12,13 +12,13 @@ export interface ListedFolder {
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Records of downloads by the hub's library, which no loader reads. */
+/** Holds download metadata of huggingface_hub, which no loader reads. */
 const cacheOfHub = '.cache/huggingface';
 
 /**
- * Lists the files that a signature covers: all except `ignoredPaths`, which must not hold weights. Refuses
- * links, which may lead elsewhere; allows the hub cache's links to its own blobs and, with `mayLink`, links
- * to files.
+ * Lists the files that a signature covers: all except `ignoredPaths`. Refuses weights in ignored paths, and
+ * links, which may lead elsewhere. Allows links of the hub's cache to its own blobs and, with `mayLink`,
+ * links to files.
  *
  * @throws READ_FAILED
  */
@@ -70,7 +70,7 @@ const isGoodLink = async (
   const path = join(folder, entry.name);
   try {
     if (!(await stat(path)).isFile()) return false;
-    // Only the link's direct target is checked.
+    // Checks only the direct target of the link.
     return mayLink || (blobs !== undefined && dirname(resolve(folder, await readlink(path))) === blobs);
   } catch {
     return false;

@@ -4,7 +4,7 @@ import { LayerloomError } from '../base/errors/errors.js';
 import { reading } from '../base/files/writing.js';
 
 /**
- * Returns the absolute path of a folder to write into.
+ * Returns the real path of a model's folder.
  *
  * @throws NOT_A_CHECKPOINT, READ_FAILED
  */

@@ -22,14 +22,14 @@ export interface StatedInput {
   readonly uri: string | undefined;
 }
 
-/** The content of a statement by layerloom or ggufpacker. */
+/** A statement by layerloom or ggufpacker, in one form for both. */
 export interface Stated {
   readonly file: string;
   readonly kind: 'merge' | 'export' | 'quantisation';
-  /** The method, or the type of the weights. */
+  /** The method of a merge, or the type of the weights. */
   readonly method: string;
   readonly by: string;
-  /** SHA-256 by file. */
+  /** SHA-256 by file name. */
   readonly subjects: ReadonlyMap<string, string>;
   readonly tensors?: string | undefined;
   readonly inputs: readonly StatedInput[];
@@ -41,7 +41,7 @@ export type StatedOf =
   | ({ readonly state: 'read' } & Stated);
 
 /**
- * Reads a model's statement: layerloom's, or ggufpacker's beside a GGUF file.
+ * Reads the statement of a model: layerloom's, or ggufpacker's beside a GGUF file.
  *
  * @param file the model's file in the folder; undefined for all files
  */
@@ -54,7 +54,7 @@ export const statedOf = async (folder: string, file: string | undefined): Promis
   }
   const names = file === undefined ? await namesIn(folder) : [`${file}${derivationEnd}`];
   const derivations = names.filter((name) => name.endsWith(`.gguf${derivationEnd}`));
-  // If there are several, none describes the folder.
+  // Ignores several of them: none describes the whole folder.
   const [derivation, ...others] = derivations;
   if (derivation === undefined || others.length > 0) return { state: 'absent' };
   return await derivationIn(folder, derivation);
@@ -91,7 +91,7 @@ const inOwn = ({ subject, predicate: { buildDefinition, runDetails } }: Statemen
 
 const derivationEnd = '.derivation.json';
 
-/** The only predicate of ggufpacker 0.4. */
+/** The only predicate type of ggufpacker 0.4. */
 const derivationType = 'https://github.com/theadamdanielsson/ggufpacker/attestation/gguf-derivation/v0';
 
 const sha256 = z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) });

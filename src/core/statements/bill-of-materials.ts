@@ -2,8 +2,8 @@ import { groupBy, itemAt } from '../base/errors/lookup.js';
 import { hubAddressOf } from './purl.js';
 import { builderId, type Dependency, type Statement, tensorsSubject } from './statement.js';
 
-// CycloneDX 1.7 in JSON. CycloneDX's own library lacks `pedigree` and `modelCard`; a test validates the text
-// by that library's schema.
+// CycloneDX 1.7 in JSON, without CycloneDX's own library: it lacks `pedigree` and `modelCard`. A test
+// validates the text by its schema.
 
 interface Property {
   readonly name: string;
@@ -26,7 +26,7 @@ interface Component {
 const property = (name: string, value: string): Property => ({ name: `layerloom:${name}`, value });
 
 /**
- * Returns a merge's bill of materials: its files, and its inputs as ancestors. Contains no time, serial
+ * Returns a merge's bill of materials: files as components, inputs as ancestors. Contains no time, serial
  * number, path or host, so equal merges give equal texts.
  */
 export const billOfMaterials = (

@@ -7,7 +7,6 @@ import {
   statementType,
 } from './statement.js';
 
-/** A program that an export ran, with facts that identify it. */
 export interface StatedProgram {
   readonly name: string;
   readonly version?: string | undefined;
@@ -16,7 +15,7 @@ export interface StatedProgram {
 
 export interface StatedExport {
   readonly version: string;
-  /** Format, type, and the dtype between two programs. */
+  /** Format, type and, if quantised, the dtype before. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly programs: readonly StatedProgram[];
   readonly file: string;

@@ -4,8 +4,8 @@ import { optionName } from '../base/errors/option-name.js';
 import { visibleLine } from '../base/errors/visible.js';
 import { type Bundle, type Prover, payloadType, type SignedBy } from './signature.js';
 
-// Signatures by an identity, through the library sigstore, whose messages and causes are dropped: they may
-// contain a token.
+// Signs and checks by identity with the library sigstore. Drops the library's messages and causes, because
+// they may contain a token.
 
 interface Verifier {
   verify(bundle: unknown): {
@@ -59,7 +59,7 @@ const codeIn = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
 /**
- * Signs a payload with this job's or token's identity, and checks the signature as `identityProver` does.
+ * Signs a payload with the identity of this CI job or token, and checks the signature.
  *
  * @throws SIGSTORE_UNAVAILABLE
  */
@@ -118,7 +118,7 @@ const byIdentity = (identity: string, issuer: string): SignedBy => ({
   ...{ algorithm: 'Sigstore', key: null, identity, issuer },
 });
 
-/** Checks bundles by an identity and its issuer, compared character by character. */
+/** Checks that a bundle is by exactly this identity and issuer. */
 export const identityProver = (identity: string, issuer: string): Prover => ({
   by: byIdentity(identity, issuer),
   prove: async (bundle: Bundle) => {

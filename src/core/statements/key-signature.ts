@@ -24,7 +24,6 @@ export const signByKey = (payload: Buffer, key: KeyObject) => ({
   },
 });
 
-/** Checks bundles by a public key. */
 export const keyProver = (key: KeyObject): Prover => ({
   by: byKey(key),
   prove: async ({ verificationMaterial: { publicKey, certificate }, dsseEnvelope }) => {

@@ -5,7 +5,7 @@ import { invalidParameter } from '../base/errors/invalid-parameter.js';
 import { readFailed } from '../base/files/writing.js';
 import { readSmallFile } from '../models/checkpoint/files/small-file.js';
 
-/** Hashes by curve, as in OpenSSF's model-signing 1.1. Ed25519 includes its hash. */
+/** Hash for each curve, as in OpenSSF's model-signing 1.1. Ed25519 hashes by itself. */
 const hashOf: Readonly<Record<string, string | null>> = {
   prime256v1: 'sha256',
   secp384r1: 'sha384',
@@ -22,10 +22,10 @@ const expected = (kind: 'private' | 'public') =>
 const mostKeyBytes = 64 * 1024;
 
 /**
- * Reads a key named by the user.
+ * Reads a key file named by the user.
  *
  * @param folder to sign or check. A key in it is refused: it would be published, or comes from whoever made
- * the folder
+ *   the folder
  * @throws INVALID_PARAMETER, READ_FAILED
  */
 export const readKey = async (
@@ -50,7 +50,7 @@ export const readKey = async (
   return key;
 };
 
-/** A private key contains the public key, but must not be given to check signatures. */
+/** Refuses a private key for checking, although it contains the public key. */
 const parseKey = (pem: string, kind: 'private' | 'public'): KeyObject | undefined => {
   try {
     if (kind === 'private') return createPrivateKey(pem);
@@ -60,7 +60,7 @@ const parseKey = (pem: string, kind: 'private' | 'public'): KeyObject | undefine
   }
 };
 
-/** Returns the SHA-256 of the public key's PEM, by which bundles name the key. */
+/** Returns the SHA-256 of the public key's PEM; bundles name the key by it. */
 export const hintOf = (key: KeyObject): string => {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   return createHash('sha256')
@@ -68,7 +68,7 @@ export const hintOf = (key: KeyObject): string => {
     .digest('hex');
 };
 
-/** Returns the algorithm for people, such as `EC P-256`. */
+/** Returns the algorithm's name to show, such as `EC P-256`. */
 export const algorithmOf = (key: KeyObject): string =>
   ({ prime256v1: 'EC P-256', secp384r1: 'EC P-384', secp521r1: 'EC P-521', ed25519: 'Ed25519' })[
     kindOf(key)

@@ -31,7 +31,7 @@ export const statedRecordSchema = z.object({
 
 export type StatedRecord = z.infer<typeof statedRecordSchema>;
 
-/** SHA-256 of weight files by name, in order, and the digest of their tensors. */
+/** SHA-256 of each weight file by name, in order, and the digest of all tensors. */
 export interface WeightDigests {
   readonly files: ReadonlyMap<string, string>;
   readonly tensors: string;
@@ -57,13 +57,13 @@ export const mergeStatement = (record: StatedRecord, digests: WeightDigests): St
   },
 });
 
-/** The addon has the package's version. */
+/** The addon always has the package's version. */
 const builderOf = (version: string) => ({
   id: builderId as typeof builderId,
   version: { layerloom: version, addon: version },
 });
 
-/** Models are named as in the card. An extraction's record has paths, so its models are named here. */
+/** Returns the recipe with models named as in the card. An extraction's record has paths. */
 const recipeOf = ({ method, recipe, completeRecipe, inputs }: StatedRecord): Record<string, unknown> => {
   const nameOf = (role: string) => inputs.find((input) => input.role === role)?.name;
   const names = { base: nameOf('base'), model: nameOf('expert') };
@@ -86,7 +86,7 @@ const dependenciesOf = ({ role, name, adapted, files, ...from }: StatedRecord['i
     };
   });
 
-/** Sorts objects' keys at every depth, because the order of keys means nothing in recipes. */
+/** Sorts keys at every depth, because their order means nothing in recipes. */
 const sorted = (value: unknown): Record<string, unknown> => sortedValue(value) as Record<string, unknown>;
 
 const sortedValue = (value: unknown): unknown => {

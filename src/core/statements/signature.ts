@@ -8,13 +8,14 @@ import { decodeUtf8, parseJson } from '../texts/json.js';
 import { firstIssue } from './first-issue.js';
 import { statementType } from './statement.js';
 
-// Signatures of OpenSSF Model Signing v1.0: a Sigstore bundle with a DSSE envelope that lists all files.
+// Signatures by OpenSSF Model Signing v1.0: a Sigstore bundle, with a DSSE envelope around a list of all
+// files.
 
 export const mediaType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
 export const payloadType = 'application/vnd.in-toto+json';
 const predicateType = 'https://model_signing/signature/v1.0';
 
-/** Paths that model-signing ignores by default. */
+/** Paths that model-signing does not sign by default. */
 export const ignoredPaths: readonly string[] = [
   signatureName,
   ...['.git', '.gitattributes', '.github', '.gitignore'],
@@ -32,7 +33,7 @@ export interface SignedFolder {
   readonly mayLink: boolean;
 }
 
-/** Orders paths part by part, as model-signing does. */
+/** Orders paths by their components, as model-signing does. */
 const byParts = (a: SignedFile, b: SignedFile): number => {
   const [left, right] = [a.name.split('/'), b.name.split('/')];
   for (const [index, part] of left.entries()) {
@@ -50,7 +51,7 @@ const rootOf = (digests: readonly string[]): string => {
   return hash.digest('hex');
 };
 
-/** Returns the list of a folder's files to sign. */
+/** Returns the payload to sign: the list of a folder's files. */
 export const signedPayload = (name: string, files: readonly SignedFile[]): Buffer => {
   const ordered = files.toSorted(byParts);
   return Buffer.from(
@@ -83,10 +84,12 @@ export interface SignedBy {
   readonly issuer: string | null;
 }
 
-/** Checks bundles for one key or one identity. */
+/** Checks signatures by one key or one identity. */
 export interface Prover {
   readonly by: SignedBy;
-  /** Returns why the key or identity did not sign the bundle's payload, as a phrase after the file's name. */
+  /**
+   * Returns undefined if the signature is valid, otherwise what is wrong, as a phrase after the file's name.
+   */
   prove(bundle: Bundle): Promise<string | undefined>;
 }
 
@@ -108,10 +111,10 @@ const bundleSchema = z.object({
   }),
 });
 
-/** A signature file's content; only its form was checked. */
+/** Content of a signature file; only its form was checked. */
 export type Bundle = z.infer<typeof bundleSchema>;
 
-/** True for a path that a listing of the folder could contain. */
+/** True for a path that a listing of the folder can contain. */
 const isPlain = (name: string): boolean =>
   staysInside(name) && name.split('/').every((part) => part !== '' && part !== '.');
 
@@ -160,7 +163,7 @@ export const openSignature = async (bytes: Buffer, prover: Prover): Promise<Open
   try {
     const bundle = parsed(bundleSchema, bytes, 'a signature of a folder');
     const reason = await prover.prove(bundle);
-    // The payload is parsed only after its signature was checked.
+    // Parses the payload only if its signature is valid.
     return reason === undefined ? signedIn(Buffer.from(bundle.dsseEnvelope.payload, 'base64')) : { reason };
   } catch (error) {
     if (error instanceof LayerloomError && error.code === 'SIGSTORE_UNAVAILABLE') throw error;

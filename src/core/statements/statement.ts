@@ -7,14 +7,14 @@ import { readSmallFile } from '../models/checkpoint/files/small-file.js';
 import { decodeUtf8, parseJson } from '../texts/json.js';
 import { firstIssue } from './first-issue.js';
 
-// Statements of how weights were made: in-toto Statement v1 with SLSA provenance v1.
+// Statements of how weights were made, as in-toto Statement v1 with SLSA provenance v1.
 
 export const statementType = 'https://in-toto.io/Statement/v1';
 export const provenanceType = 'https://slsa.dev/provenance/v1';
 
 export const builderId = 'pkg:npm/layerloom';
 
-/** Kinds of builds. The fragment names the kind and the version of `externalParameters`. */
+/** Identifies kinds of builds. The fragment has the kind and the version of `externalParameters`. */
 export const buildTypes = {
   merge: 'pkg:npm/layerloom#merge/v1',
   export: 'pkg:npm/layerloom#export/v1',
@@ -28,7 +28,6 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: 'expected a SHA-256 i
 const text = z.string().max(4096);
 
 const dependencySchema = z.strictObject({
-  /** `MODEL/FILE`. */
   name: text.refine(staysInside, { error: 'expected MODEL/FILE' }),
   uri: text.exactOptional(),
   /** Without `sha256`, only the header's hash is known. */
@@ -65,7 +64,6 @@ const schema = z.strictObject({
       builder: z.strictObject({
         id: z.literal(builderId),
         version: z.record(z.string(), text),
-        /** An export's programs. */
         builderDependencies: z
           .array(
             z.strictObject({
@@ -84,7 +82,7 @@ export type Statement = z.infer<typeof schema>;
 
 export type Dependency = Statement['predicate']['buildDefinition']['resolvedDependencies'][number];
 
-/** Returns a statement as a line of JSON Lines; equal statements give equal bytes. */
+/** Returns a statement as one line of JSON. Equal statements give equal bytes. */
 export const statementText = (statement: Statement): string => `${JSON.stringify(statement)}\n`;
 
 export type ReadStatement =

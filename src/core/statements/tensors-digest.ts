@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 
-/** A tensor with dtype, shape and hash, as stored. */
 export interface HashedTensor {
   readonly name: string;
   /** safetensors' name of the dtype: `BF16`. */
@@ -11,9 +10,9 @@ export interface HashedTensor {
 }
 
 /**
- * Returns a checkpoint's digest, equal for any order of tensors and division into files. It is the SHA-256 of
- * one JSON line per tensor, `["NAME","DTYPE",[SHAPE],"SHA-256"]` and a line feed, ordered by the names' UTF-8
- * bytes.
+ * Returns the digest of a checkpoint's tensors, which does not depend on their order or files. It is the
+ * SHA-256 of one JSON line per tensor, `["NAME","DTYPE",[SHAPE],"SHA-256"]` and a line feed, ordered by the
+ * names' UTF-8 bytes.
  */
 export const tensorsDigest = (tensors: readonly HashedTensor[]): string => {
   const lines = tensors
