@@ -32,7 +32,7 @@ const productOf = (
 
 type Kinds = { readonly [Change in AdapterChange as Change['kind']]: Change };
 
-/** Returns a change as a sum; undefined for kinds that are not sums. */
+/** Returns what a change adds to the base; undefined for kinds that do not add. */
 const additions: {
   readonly [Kind in keyof Kinds]: (input: number, change: Kinds[Kind]) => Operand | undefined;
 } = {

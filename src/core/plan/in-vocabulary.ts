@@ -74,7 +74,7 @@ export const inVocabulary = (
   return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
-/** Returns rows in one range, from the first used row to the last. */
+/** Gathers rows from one byte range, which spans the first to the last of them. */
 export const gathered = (
   { shape, stored }: VocabularyTensor,
   runs: readonly RowRun[],

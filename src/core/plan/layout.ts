@@ -13,7 +13,7 @@ import { nameInFile, placedInFile, tensorsInFile } from './tensors-in-file.js';
 
 export interface LayoutOptions {
   readonly layout: Layout;
-  /** Most bytes of tensors in a shard; a larger tensor gets its own shard. */
+  /** Maximum bytes of tensors in a shard; a larger tensor gets its own shard. */
   readonly maxShardBytes: number;
 }
 
@@ -170,7 +170,7 @@ const asInputFile = (
     return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression, ...partIn(part) };
   });
   const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
-  // Swapped layers or experts would have other offsets.
+  // Compares offsets: swapped layers or experts would have other ones.
   const isSame = placedInFile(inOrder).every(({ name, begin }) => whole.tensors.get(name) === begin);
   const inPlace = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
     parts.every((part, index) => part.name === names.get(name)?.[index]?.name),

@@ -26,8 +26,6 @@ import { type QuantisedTensor, quantised } from './operands/quantised.js';
 import { stored } from './operands/stored.js';
 import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
 
-// Functions here dispatch on the operand's kind.
-
 type KindName = Operand[typeof operandKind];
 
 const kinds: {
@@ -55,7 +53,7 @@ const kinds: {
 const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
   kinds[operand[operandKind]]() as OperandKind<Operand, PlannedExpression>;
 
-/** Parses an operand. A key that only one kind has tells its kind. */
+/** Parses an operand. Each kind has a key in JSON that no other kind has. */
 export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
   const kind =
     typeof value === 'object' && value !== null
@@ -64,7 +62,7 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
   return (kind ?? kinds.computed)().parse(value, context);
 };
 
-/** Returns the tensor that an adapter changes, for descriptions and weights. */
+/** Returns the tensor that a formula changes by an adapter, for descriptions and weights. */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
   const [tensor, change] = formula.terms;
@@ -107,7 +105,7 @@ export const rankOf = (operand: Operand): number | undefined => kindOf(operand).
 export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
   kindOf(operand).formula?.(operand);
 
-/** Returns weights by input of an operand without a formula. */
+/** Returns an operand's weights by input; empty for a formula. */
 export const weightsOf = (operand: Operand): Weights => kindOf(operand).weights?.(operand) ?? new Map();
 
 const asSum = (operand: Operand): PlannedExpression => ({
@@ -131,8 +129,8 @@ export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
 /**
- * Returns byte ranges that computing an output reads. Quantised codes read their source; the base is read
- * only to measure. Scales read nothing, because the pass that makes codes makes them too.
+ * Returns the byte ranges to read for an output. Quantised codes read their source, but not the base, which
+ * is only measured. Scales read nothing, because the pass that makes codes makes them too.
  */
 export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
   if (formula.kind !== 'quantise') return sourcesOf(formula);
@@ -152,7 +150,7 @@ export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   );
 };
 
-/** Returns the text for shard keys; `identify` names files by content. */
+/** Returns the text of a formula in shard keys. `identify` names files by content. */
 export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
   const worded = mapOperands(formula, (operand) => kindOf(operand).keyText(operand, identify));
   return operationOf(formula).key?.(worded) ?? JSON.stringify(worded);
@@ -161,7 +159,10 @@ export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
-/** Returns factors at any depth. They must be finite, because products would spread NaN and infinity. */
+/**
+ * Returns adapters' factors at any depth. They must be finite, because products would spread NaN and
+ * infinity.
+ */
 export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
   ...nestedOf(formula).flatMap(factorsIn),
   ...(formula.kind === 'concatenate'
@@ -177,7 +178,7 @@ export const rowsTogether = (formula: Formula<Operand>): number =>
     ...nestedOf(formula).map(rowsTogether),
   );
 
-/** True if stored elements of any dtype stay unchanged; false for computed numbers. */
+/** True if a formula only moves bits, of any dtype; false if it computes numbers. */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
   operationOf(formula).takesBits === true &&
   operandsOf(formula).every((operand) => kindOf(operand).keepsBits);
@@ -187,7 +188,7 @@ export const movesRows = (formula: Formula<Operand>): boolean =>
   operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
   nestedOf(formula).some(movesRows);
 
-/** Returns a check of factors, then a pass per statistic. */
+/** Returns the passes before computation: a check of factors, then one per statistic. */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...checksOf(formula),
   ...statisticPassesOf(formula),

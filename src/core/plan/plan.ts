@@ -60,7 +60,7 @@ export interface PlannedTensor {
   readonly end: number;
   readonly layer: number | null;
   readonly expression: PlannedExpression;
-  /** The whole tensor, if this is a part of it; parts are contiguous. */
+  /** The whole tensor, if this is a part of it. Parts are contiguous. */
   readonly part?: { readonly name: string; readonly shape: Shape } | undefined;
 }
 
@@ -68,7 +68,7 @@ export interface PlannedTensor {
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
-  /** The input file that this shard equals, header included. The engine may link to it. */
+  /** The input file whose bytes this shard repeats, header included; the engine may link to it. */
   readonly verbatim?: { readonly input: number; readonly file: number };
   readonly tensors: readonly PlannedTensor[];
 }
@@ -78,12 +78,12 @@ export interface PlannedInput extends Origin {
   readonly role: string;
   readonly name: string;
   readonly path: string;
-  /** The two parts of `BASE+ADAPTER`; `path` is both paths joined by a plus. */
+  /** The two models in `BASE+ADAPTER`; `path` joins their paths by a plus. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];
 }
 
-/** A file beside the weights: its text, or the absolute path of a file to copy. */
+/** A file beside the weights: its text, or the path of a file to copy. */
 export type PlannedFile =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly copyOf: string };
@@ -92,7 +92,7 @@ export type PlannedFile =
 export interface Cost {
   /** Input bytes; headers count only for shards that are unchanged input files. */
   readonly bytesToRead: number;
-  /** Input bytes read again, a pass per statistic, mostly from the page cache. */
+  /** Input bytes read again to measure statistics, mostly from the page cache. */
   readonly bytesToMeasure: number;
   readonly bytesToWrite: number;
   readonly bytesCopied: number;
@@ -102,14 +102,14 @@ export interface Cost {
   readonly parameters: number;
 }
 
-/** Hub models' weights that a plan needs and this machine lacks. */
+/** Weights of hub models that a plan needs and this machine lacks. */
 export interface PlannedDownload {
   readonly bytes: number;
   readonly models: readonly {
     /** `org/name@COMMIT`. */
     readonly model: string;
     readonly bytes: number;
-    /** Bytes of the model's weight files, present or not. */
+    /** Bytes of all weight files of the model. */
     readonly of: number;
   }[];
 }

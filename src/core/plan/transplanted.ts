@@ -16,12 +16,12 @@ export type NewRows =
   | { readonly kind: 'zero' }
   | { readonly kind: 'mean' }
   | { readonly kind: 'subword'; readonly means: readonly RowMean[] }
-  /** Sums shared tokens' rows; `of` returns the donor's tensor for a tensor's name. */
+  /** Sums of shared tokens' rows. `of` returns the donor's counterpart of a tensor. */
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**
- * Keeps shared tokens' rows and makes others. Tensors with a number per token, such as a bias, get 0 for
- * other tokens.
+ * Keeps shared tokens' rows and makes others. In tensors with one number per token, such as a bias, others
+ * get 0.
  *
  * @throws VOCABULARY_UNMERGEABLE
  */

@@ -3,17 +3,17 @@ import { decimals } from '../../methods/operations/program/words.js';
 import { heights, zero } from './chart-characters.js';
 import type { ChartRow } from './layer-chart.js';
 
-/** Fewest and most columns; further layers share columns. */
+/** Minimum and maximum of columns. Further layers share columns. */
 const bounds = { least: 18, most: 40 };
 
 const valuesWidth = 15;
 
 const mostName = 14;
 
-/** A row with more changes of direction shows its range instead. */
+/** Maximum number of values to list; otherwise a row shows its range. */
 const mostTurns = 6;
 
-/** Colours a bar; `model` is null for a number that concerns the whole formula. */
+/** Colours a bar. `model` is null for a parameter of the whole formula. */
 export type Paint = (bar: string, model: string | null) => string;
 
 /**
@@ -47,7 +47,7 @@ export const drawChart = (
   return [head, ...lines, ...note, ...mean].join('\n');
 };
 
-/** Returns labels in columns, omitting words repeated from the row above. */
+/** Returns the rows' labels, aligned. Omits words repeated from the row above. */
 const labelsOf = (rows: readonly ChartRow[]): string[] => {
   const all = rows.map(({ model, figure, modules }) => [
     shorten(visibleLine(model ?? '')),

@@ -6,7 +6,7 @@ import { roleInside } from '../../models/architecture/roles.js';
 import type { MergePlan, PlannedInput, PlannedTensor } from '../plan.js';
 import { figuresOf } from './layer-figures.js';
 
-/** A parameter over the layers, for a group of modules. */
+/** A row: one parameter over the layers, for a group of modules. */
 export interface ChartRow {
   /** The model; null for the whole formula, as in slerp's `t`. */
   readonly model: string | null;
@@ -72,7 +72,7 @@ const modulesOf = (
     module.bytes += tensor.end - tensor.begin;
     module.present.add(tensor.layer);
     for (const figure of figuresOf(tensor, inputs)) {
-      // If other tensors select rows, a copied tensor selects all rows.
+      // Beside tensors that select rows, a copied tensor selects all rows.
       const isRows = isByRows && figure.name === 'weight';
       if (isRows && figure.of !== inputs[0]?.name) continue;
       const what = isRows ? { ...figure, name: keptRows } : figure;
@@ -83,7 +83,7 @@ const modulesOf = (
       values[tensor.layer] = what.value;
     }
   }
-  // Formulas omit models of weight 0. Adds zeros for these models.
+  // Adds zeros for models of weight 0, which formulas omit.
   for (const { present, values } of modules.values())
     for (const [key, { name }] of figures) {
       if (name !== 'weight' && name !== keptRows) continue;
@@ -123,7 +123,7 @@ interface Group {
   readonly members: readonly Module[];
 }
 
-/** Groups modules with equal values, attention first; with too many groups, by kind. */
+/** Groups modules with equal values or, if too many, by kind. Attention comes first. */
 const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => {
   const exact = groupBy(modules, ({ values }) => `${values.get(key)}`);
   const groups =

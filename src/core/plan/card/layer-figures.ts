@@ -5,7 +5,7 @@ import type { Figure } from '../../methods/operations/program/operation.js';
 import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from '../plan.js';
 
-/** Returns figures with input names; multiplies weights of nested sums. */
+/** Returns parameters such as `weight`, with inputs' names. Multiplies out nested weights. */
 export const figuresOf = (
   { expression, shape }: PlannedTensor,
   inputs: readonly PlannedInput[],
@@ -40,7 +40,7 @@ const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight:
   if (formula.kind === 'linear') return formula.terms;
   if (formula.kind === 'concatenate') return formula.parts;
   if (formula.kind === 'factor') return formula.terms;
-  // The first part has nearly all rows.
+  // Takes the first part, which has nearly all rows.
   if (formula.kind === 'assemble') return [{ source: itemAt(formula.parts, 0).source, weight: 1 }];
   if (formula.kind === 'copy' || formula.kind === 'padRows' || formula.kind === 'quantise')
     return [{ source: formula.source, weight: 1 }];

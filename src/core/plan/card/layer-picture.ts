@@ -7,14 +7,14 @@ export interface LayerPicture {
   readonly layers: number;
   /** Layers from the bottom, then tensors outside the layers. */
   readonly origins: readonly Origin[];
-  /** Null if `origins` show everything. */
+  /** Null if `origins` suffice. */
   readonly chart: readonly ChartRow[] | null;
 }
 
-/** With more runs, a chart is drawn, unless all layers are copies. */
+/** Maximum number of runs of equal layers without a chart. Copies alone never get one. */
 const mostRuns = 10;
 
-/** With more formulas, a chart is drawn. */
+/** Maximum number of formulas in a run without a chart. */
 const mostFormulas = 2;
 
 export const pictureOf = ({

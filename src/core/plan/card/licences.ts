@@ -13,15 +13,13 @@ interface Licence {
   readonly license_link?: string;
 }
 
-/** The shared licence as front matter, or a table of each model's. */
+/** The models' common licence as front matter; otherwise a table of their licences. */
 export interface MergedLicence {
   readonly frontMatter: Partial<Licence>;
   readonly text: readonly string[];
 }
 
-/**
- * Reads the models' licences. If they differ, lists them, because a program cannot decide which terms apply.
- */
+/** Reads the models' licences. If they differ, lists them: a program cannot decide which terms apply. */
 export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise<MergedLicence> => {
   const licences = await Promise.all(inputs.map(licenceOf));
   const [first, ...others] = licences;
@@ -48,7 +46,7 @@ const licenceOf = async (checkpoint: CheckpointIndex): Promise<Licence | undefin
     const value = frontMatter === undefined ? undefined : yamlValue(frontMatter, 'none');
     return isObject(value) ? licenceIn(value) : undefined;
   } catch (error) {
-    // Only the licence is read, so invalid front matter is harmless.
+    // Ignores invalid front matter, because only the licence is read.
     if (error instanceof YamlRefused) return undefined;
     throw error;
   }

@@ -19,7 +19,6 @@ export interface CardContent {
   readonly method: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** Methods that plugins define. */
   readonly plugins: readonly string[];
   /** Names of models in the output, including those of nested recipes. */
   readonly names: readonly string[];
@@ -31,7 +30,7 @@ export interface CardContent {
   readonly picture: LayerPicture;
   readonly config: Readonly<Record<string, unknown>> | undefined;
   readonly sideFiles: readonly string[];
-  /** For an adapter, its configuration's base or null. */
+  /** An adapter's base, or null; absent for whole models. */
   readonly adapterOf?: string | null;
 }
 

@@ -8,15 +8,15 @@ import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from '
 export interface Origin {
   /** First and last layer; null outside the layers. */
   readonly layers: readonly [number, number] | null;
-  /** Distinct expressions, most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
+  /** Distinct expressions, largest in bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
-  /** Tensors of each expression: names if few and outside the layers, otherwise kinds of modules. */
+  /** Tensors of each expression: names if they are few and outside the layers, otherwise kinds of modules. */
   readonly tensors?: readonly (readonly string[])[];
   /** First and last layer in the source models, if layers are stacked. */
   readonly sourceLayers?: readonly [number, number];
 }
 
-/** With more tensors outside the layers, they are not named. */
+/** Maximum number of tensors outside the layers to name. */
 const mostNamed = 3;
 
 const kinds: Partial<Record<Role, string>> = {
@@ -37,9 +37,9 @@ export const describeExpression = (expression: PlannedExpression, inputs: readon
   describe(expression, ({ input }) => itemAt(inputs, input).name);
 
 /**
- * Describes layers from the bottom, joining equal neighbours; then other tensors.
+ * Describes the layers from the bottom, then other tensors. Joins neighbours of equal origin.
  *
- * @param recipe of the plan, whose `slices` tell which layers are stacked
+ * @param recipe the plan's, whose `slices` tell which layers are stacked
  */
 export const describeOrigins = (
   tensors: readonly PlannedTensor[],

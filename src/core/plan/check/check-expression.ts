@@ -40,7 +40,7 @@ interface Context {
   readonly count: { operands: number };
 }
 
-/** @param level nesting depth; only level 0 allows dtypes without arithmetic */
+/** @param level depth of nesting; only level 0 allows dtypes without arithmetic */
 const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Context): PlannedExpression => {
   const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);

@@ -26,7 +26,7 @@ const digits = z.string().regex(/^-?\d{1,40}$/);
 const path = z
   .string()
   .refine((value) => isAbsolute(value) && !value.includes('\0'), { error: 'no absolute path' });
-/** Returns the schema of formulas of this kind, or of all. */
+/** Returns the schema of a kind of formula, or of all if unknown. */
 export const formulaSchema = (kind: unknown): z.ZodType<Formula<unknown>> => {
   const known = formulaKinds.find((one) => one === kind);
   if (known !== undefined) return operationOf({ kind: known }).schema as z.ZodType<Formula<unknown>>;
@@ -83,7 +83,7 @@ const file = z.union([
   z.strictObject({ name: text, copyOf: path }),
 ]) satisfies z.ZodType<PlannedFile>;
 
-/** A copy of a recipe, which is only shown and recorded. */
+/** Copies the recipe, which is only shown and recorded. */
 const recipe = z.record(text, z.unknown()).transform((value, context): Record<string, unknown> => {
   try {
     return JSON.parse(JSON.stringify(value));

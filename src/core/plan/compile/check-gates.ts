@@ -7,7 +7,7 @@ import { isFloating } from '../../tensor/dtype.js';
 import { storedBytes, type TensorReference } from '../../tensor/reference.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/** Most bytes of a routers' file: 100 layers of 64 experts, 8192 wide, in float32. */
+/** Maximum bytes of a file of routers, for 100 layers of 64 experts, 8192 wide, in float32. */
 const mostBytes = 256 * 1024 * 1024;
 
 const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes: 2 | 4 }>> = {

@@ -8,8 +8,8 @@ import { observePath } from '../../models/checkpoint/same/identity.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 
 /**
- * Compares files with `layerloom.json`: size, header and modification time, or SHA-256 if times differ. Times
- * of hub models at the recorded commit may differ.
+ * Compares files with `layerloom.json`: size, header, and modification time or else SHA-256. For hub models
+ * at the recorded commit, times may differ.
  *
  * @throws INPUT_NOT_AS_RECORDED
  */

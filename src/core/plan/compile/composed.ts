@@ -13,16 +13,12 @@ import type { Edits, TokenizerSource } from './vocabularies/tokenizer-source.js'
 export interface Composed {
   readonly recipe: Recipe;
   readonly compiled: Compiled;
-  /** Parameters with defaults, normalised; without models unless a recipe is nested. */
+  /** Parameters with defaults, normalised. Includes the models only if one is a nested recipe. */
   readonly settled: Readonly<Record<string, unknown>>;
-  /** Parameters and models that reproduce this merge. */
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
-  /**
-   * The same object in merges whose tensors differ only in expressions; these share the objects of equal
-   * tensors.
-   */
+  /** Same object for all merges whose tensors differ only in expressions. They also share equal tensors. */
   readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
@@ -31,7 +27,6 @@ export interface Composed {
   readonly configEdits: Readonly<Record<string, unknown>>;
   /** The dtype of a quantised first model if the output is not quantised. */
   readonly storedDtype?: ArithmeticDtype;
-  /** Changes to the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
   readonly tokenizer: TokenizerSource;
   /** Patterns that match no tensor, including those of nested recipes. */

@@ -19,8 +19,8 @@ export interface Explanation {
 }
 
 /**
- * Suggests a tensor: the name that `word` misspells, else one that contains it, else the one with most parts
- * in common.
+ * Suggests a tensor: the name that `word` misspells, else one that contains it, else the one that shares most
+ * dotted parts with it.
  */
 const nearestTensor = (word: string, names: readonly string[]): string => {
   const parts = word.split('.');

@@ -18,14 +18,14 @@ export interface Frame extends RecipeModels {
   readonly first: OpenedModel;
   readonly warnings: readonly string[];
   /**
-   * Binds tensors. Equal expressions of a tensor give one object for all merges.
+   * Binds the output's tensors. For equal expressions, all merges get the same object.
    *
    * @throws the codes of the method's expressions and of `binder`
    */
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
-/** Returns the settings that determine a frame: all that decide an output except its weights. */
+/** Returns the settings that determine a frame: all that decide an output except its method's. */
 const framedOf = (recipe: Recipe) =>
   pick(
     recipe,
@@ -137,10 +137,10 @@ const makeFrame = async (
   };
 };
 
-/** Most cached tensors, as a multiple of the number of output tensors. */
+/** Maximum number of cached tensors, as a multiple of the output's tensors. */
 const mostMade = 4;
 
-/** Longest text of a cached expression; longer ones, such as lists of rows, are not cached. */
+/** Maximum length of a cached expression's text; longer ones, such as lists of rows, are not cached. */
 const mostText = 4096;
 
 const sharedBy = (

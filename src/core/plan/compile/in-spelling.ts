@@ -4,11 +4,13 @@ import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import type { Model } from './inputs/compatible.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/** Renames tensors as in `first`: models with a head, and other versions of transformers, use other names. */
+/**
+ * Renames tensors to the names in `first`. Other classes of model and versions of transformers use other
+ * names.
+ */
 export const inSpelling = <M extends Model>(first: Model, other: M): M =>
   respelt(other, spellingsOf(first, other));
 
-/** Renames tensors and operands as in `first`. */
 export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedModel => {
   const spellings = spellingsOf(first, other);
   if (spellings.size === 0) return other;
@@ -19,7 +21,7 @@ export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedMode
   };
 };
 
-/** Returns spellings by name. A mix of Meta's and Hugging Face's names is refused elsewhere. */
+/** Returns new names by old name. A mix of Meta's and Hugging Face's names is refused elsewhere. */
 const spellingsOf = (first: Model, { checkpoint, architecture }: Model): ReadonlyMap<string, string> =>
   first.architecture.naming === architecture.naming
     ? spellingsLike(checkpoint.tensors.keys(), first.checkpoint.tensors.keys())

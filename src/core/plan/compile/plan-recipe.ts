@@ -239,7 +239,7 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
   return cost;
 };
 
-/** True if side files belong to `--config`; the other files there are not the model's. */
+/** True if the side files are from the folder of `--config`, whose other files are not the model's. */
 const hasGivenConfig = ({ configGiven }: CheckpointIndex): boolean => configGiven === 'withFiles';
 
 const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => {
@@ -251,7 +251,8 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
 
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
-  // Files beside a single weight file may be unrelated; those beside an adapter come from training.
+  // Skips single weight files, whose neighbours may be unrelated, and adapters, whose neighbours are from
+  // training.
   if (adapted !== undefined || isBareFile(checkpoint) || sideFiles.length + unread.length === 0) return [];
   if (hasGivenConfig(checkpoint)) return [];
   const weights = checkpoint.files.map((file) => relative(folder, file.path));

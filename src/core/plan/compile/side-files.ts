@@ -69,7 +69,7 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
   await checkSideFiles(composed, session);
   const template = await chatTemplateFor(composed);
   const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
-  // If both remained, processors would read the key and tokenizers the file.
+  // Beside a new template file, processors would read the old key.
   const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
   const edited = (name: string, text: string): string =>
     mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;
@@ -99,7 +99,8 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 const configurations = ['config.json', 'generation_config.json'];
 
 /**
- * Returns the edited text of `config.json`. Compares with the file, because the object may already be edited.
+ * Returns the edited text of a configuration. Compares with the file, because the object may already be
+ * edited.
  */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,

@@ -4,8 +4,6 @@ import type { PlannedInput } from '../plan.js';
 import { cannotSay } from './mergekit-unsupported.js';
 import { partsFrom } from './own-recipe.js';
 
-// Formats models as mergekit reads them.
-
 type Json = Readonly<Record<string, unknown>>;
 
 export const modelEntry = (value: unknown): Json =>

@@ -8,7 +8,7 @@ import { count, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** An output row, and the source rows whose mean it is; source rows may repeat. */
+/** An output row, followed by the source rows that it averages; source rows may repeat. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
 /**

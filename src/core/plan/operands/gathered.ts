@@ -15,7 +15,7 @@ export interface GatheredTensor {
   readonly rows: number;
   /** Runs ascending by `to`, without overlaps. */
   readonly runs: readonly RowRun[];
-  /** The range of used rows; each `from` counts from its start. */
+  /** Byte range of the used rows; each `from` counts rows from its start. */
   readonly source: StoredTensor;
 }
 

@@ -41,9 +41,9 @@ export interface Pass {
 export type Weights = ReadonlyMap<number, number>;
 
 /**
- * Defines a kind of operand: its byte ranges, and the nodes that it appends to a program over float32 tiles
- * of the output's shape. Operands have their kind under `operandKind`; in JSON, the key `key` identifies it.
- * Constructors write keys in JSON's order.
+ * A kind of operand: which byte ranges it reads, and which nodes it appends to a program. Programs compute
+ * float32 tiles of the output. Operands have their kind under `operandKind`; in JSON, a key of their own
+ * identifies it. Constructors write keys in JSON's order.
  */
 export interface OperandKind<O, F = never> {
   /** A key that no other kind has in JSON. */
@@ -55,7 +55,7 @@ export interface OperandKind<O, F = never> {
   /** Returns the text for shard keys. Changing it invalidates these shards in every store. */
   keyText(operand: O, identify: Words): string;
   weights?(operand: O): Weights;
-  /** Appends nodes. `asBits` moves bits, for dtypes without arithmetic. */
+  /** Appends nodes. With `asBits`, they only move bits, for dtypes without arithmetic. */
   lower(operand: O, to: Lowering, asBits: boolean): Promise<Value>;
   formula?(operand: O): F;
   /** Returns a formula that outputs the operand in its own dtype; default: a one-term sum. */

@@ -11,9 +11,9 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * A float32 matrix with new rows for `tokens`, and 0 elsewhere. Orthogonal matching pursuit approximates a
- * token's donor row by at most `k` of the `shared` donor rows. The new row combines the source's rows with
- * the same coefficients (docs/numbers.md).
+ * A float32 matrix with new rows for `tokens`, and 0 elsewhere. Orthogonal matching pursuit approximates each
+ * token's donor row by at most `k` of the `shared` donor rows. The new row is the same sum of the source's
+ * rows (docs/numbers.md).
  */
 export interface PursuedTensor {
   readonly [operandKind]: 'pursued';

@@ -4,16 +4,16 @@ import type { Operand, PlannedInput } from '../plan.js';
 
 export interface PlannedComparison {
   readonly name: string;
-  /** Number of elements, or of bytes for smaller elements. */
+  /** Number of elements, or bytes if elements are smaller. */
   readonly elements: number;
   /** Shape in the units of `elements`. */
   readonly shape: Shape;
   readonly sources: readonly [Operand, Operand];
-  /** False to compare only bits, because the dtype is not floating-point. */
+  /** False compares only bits, because the dtype is not floating-point. */
   readonly numbers: boolean;
   /** Rows to compare; absent: all. */
   readonly tiles?: readonly { readonly first: number; readonly count: number }[];
-  /** Byte ranges of the tiles; absent: all of the sources. */
+  /** Byte ranges of these tiles; absent: whole sources. */
   readonly reads?: readonly StoredTensor[];
 }
 

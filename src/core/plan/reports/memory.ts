@@ -9,7 +9,7 @@ const threadBytes = 9e6;
 
 export interface MemoryNeed {
   readonly ofThread: number;
-  /** The tensor that needs most, and an option that needs less memory. */
+  /** The tensor that needs most memory, and an option with which it needs less. */
   readonly matrix?: { readonly tensor: string; readonly lighter: string };
 }
 
@@ -26,6 +26,6 @@ export const memoryOf = (
   return most;
 };
 
-/** Returns a run's private bytes. */
+/** Returns a run's private memory in bytes. */
 export const memoryWith = ({ ofThread }: MemoryNeed, threads: number): number =>
   nodeBytes + threads * ofThread;

@@ -5,12 +5,12 @@ import type { Operand, PlannedInput } from '../plan.js';
 
 export type PlannedDifference =
   | { readonly kind: 'tensor'; readonly tensor: Operand }
-  /** `scale` · `change`, for an adapter on the base's own bytes. Then the base need not be read. */
+  /** An adapter's `scale` · `change` to the base's own bytes, which need not be read. */
   | { readonly kind: 'change'; readonly change: Operand; readonly scale: number }
   /** The expert's bytes equal the base's. */
   | { readonly kind: 'none' };
 
-/** Sums differences by row. A 1-D parameter counts as one row, [1, n]. */
+/** Sums of differences by row. A 1-D parameter counts as one row, [1, n]. */
 export interface PlannedReduction {
   readonly name: string;
   readonly shape: readonly [number, number];
@@ -19,7 +19,7 @@ export interface PlannedReduction {
   readonly experts: readonly PlannedDifference[];
 }
 
-/** Returns byte ranges, with repetitions. */
+/** Returns the byte ranges to read, repeated. */
 export const sourcesOfReduction = ({ base, experts }: PlannedReduction): StoredTensor[] => {
   const read = experts.flatMap((expert): Operand[] => {
     if (expert.kind === 'none') return [];

@@ -5,7 +5,7 @@ import type { AdapterModel } from './adapter-model.js';
 import type { TargetModule } from './adapter-tensors.js';
 
 export interface AdapterConfigOf {
-  /** The adapters; settings on which all agree come from the first. */
+  /** The merged adapters. Settings that are equal in all are copied. */
   readonly adapters: readonly Adapter[];
   readonly merged: Omit<AdapterModel, 'adapters'>;
   readonly targets: readonly TargetModule[];
@@ -14,8 +14,8 @@ export interface AdapterConfigOf {
 }
 
 /**
- * Returns an `adapter_config.json` with the commonest rank and alpha as defaults, and name patterns for
- * others.
+ * Returns an `adapter_config.json`. The commonest rank and alpha are its defaults; `rank_pattern` and
+ * `alpha_pattern` give the others.
  */
 export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: AdapterConfigOf): string => {
   const configs = adapters.map(({ config }) => config);
@@ -70,7 +70,7 @@ const commonest = (numbers: readonly number[]): number => {
 };
 
 /**
- * Returns a name as a pattern. PEFT matches ends of names, so a name that another one ends with is anchored.
+ * Returns a name as a pattern. PEFT matches ends of names, so it is anchored if another name ends with it.
  */
 const asPattern = (name: string, names: readonly string[]): string =>
   names.some((other) => other.endsWith(`.${name}`)) ? `^${name}` : name;
@@ -98,7 +98,10 @@ const isUnset = (value: unknown): boolean =>
 const biasOf = (configs: readonly AdapterConfig[]): AdapterConfig['bias'] =>
   (['all', 'lora_only'] as const).find((kind) => configs.some(({ bias }) => bias === kind)) ?? 'none';
 
-/** Returns `modules_to_save`. Leaves out modules with factors, which hold their replaced tensors. */
+/**
+ * Returns `modules_to_save` without modules that have factors. Replaced tensors of such modules are in
+ * `base_layer`.
+ */
 const savedModules = (
   configs: readonly AdapterConfig[],
   { whole }: Pick<AdapterModel, 'whole'>,

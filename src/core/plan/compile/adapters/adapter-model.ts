@@ -17,7 +17,7 @@ export interface AddedBias {
   readonly terms: readonly { readonly coefficient: number; readonly operand: Operand }[];
 }
 
-/** An adapter, or a nested merge of adapters, as changes by the base's parameter names. */
+/** Changes of an adapter, or of a nested merge of adapters, by the base's parameter names. */
 export interface AdapterModel {
   readonly adapters: readonly Adapter[];
   readonly changes: ReadonlyMap<string, Change>;
@@ -54,7 +54,7 @@ export const parametersOf = (models: readonly AdapterModel[]): string[] => [
   ),
 ];
 
-/** Renames parameters as in `first`, because versions of transformers use different names. */
+/** Renames parameters to the names in `first`, because versions of transformers use different ones. */
 export const inSpellingOfAdapter = (first: AdapterModel, model: AdapterModel): AdapterModel => {
   const spellings = spellingsLike(parametersOf([model]), parametersOf([first]));
   if (spellings.size === 0) return model;

@@ -23,7 +23,8 @@ export interface AdapterTensors {
 }
 
 /**
- * Returns an adapter's tensors. For a module with factors, PEFT expects a replaced tensor in `base_layer`.
+ * Returns an adapter's tensors. A replaced tensor of a module with factors is named `base_layer`, as PEFT
+ * expects.
  */
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,

@@ -8,11 +8,11 @@ import { adapterConfigName } from '../../../models/adapters/peft-config.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 
 /**
- * Checks that adapters are stored alike, fit the base, and share it unless the recipe names one.
+ * Checks that adapters are stored alike, fit the base and, unless the recipe names it, name the same one.
  *
  * @returns warnings
  * @throws ADAPTER_UNSUPPORTED (their sum is not an adapter), ADAPTERS_DIFFER, ADAPTER_INVALID,
- * ADAPTER_MISMATCH
+ *   ADAPTER_MISMATCH
  */
 export const checkAdapters = async (
   [first, ...others]: readonly Adapter[],
@@ -58,7 +58,7 @@ export const checkAdapters = async (
   return base === undefined ? [] : [first, ...others].flatMap((adapter) => checkAgainst(base, adapter));
 };
 
-/** Checks an adapter against a base. If it cannot be applied, it can still be merged. */
+/** Checks an adapter against a base. Passes adapters that can be merged but not applied. */
 const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
   if (base.adapted !== undefined) return [];
   try {

@@ -32,7 +32,7 @@ export interface AdapterRecipe {
 }
 
 /**
- * Merges the base parameters that an adapter changes.
+ * Merges the parameters that adapters change.
  *
  * @throws FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */
@@ -157,7 +157,10 @@ const refuseTokenizers = ({
     throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: 'another vocabulary is asked for' });
 };
 
-/** Returns adapted parameters' places. Without a base, takes the last adapted layer for the model's last. */
+/**
+ * Returns the architecture of the adapted parameters. Without a base, the last adapted layer counts as the
+ * model's last.
+ */
 const architectureOf = (
   merged: readonly AdapterModel[],
   models: readonly OpenedModel[],

@@ -19,7 +19,6 @@ export interface PlannedFactor {
   readonly expression: PlannedExpression;
 }
 
-/** A change as two factors, with the rank and alpha for the configuration. */
 export interface Factors {
   readonly a: PlannedFactor;
   readonly b: PlannedFactor;
@@ -32,9 +31,8 @@ type SummedMatrix = FactorFormula<Operand>['terms'][number];
 export interface FactorOptions {
   readonly rsLora: boolean;
   readonly dtype: ArithmeticDtype | undefined;
-  /** Maximum rank of a sum; exact rank of a change by formula. */
+  /** For a sum, the maximum rank; for a change by formula, the rank. */
   readonly rank: number | undefined;
-  /** True in a nested recipe, whose factors are not written and need no rank. */
   readonly isNested: boolean;
   readonly method: string;
 }
@@ -95,8 +93,8 @@ export const factorsOf = (
     const shape = along === 'rows' ? [ranks, columns] : [rows, ranks];
     const [only] = matrices as [Factor];
     if (isOne && first.weight === 1) return { dtype: output, shape, expression: copyOf(only, output) };
-    // B has for each rank a column per expert. A has for each expert a block of ranks, so blocks are joined
-    // one by one.
+    // B interleaves experts: each rank has a column per expert. A has a block of ranks per expert, so its
+    // blocks are joined expert by expert.
     const [groups, width] = along === 'rows' && !isOne ? [experts, 1] : [1, experts];
     let at = 0;
     const parts = Array.from({ length: groups }, (_, group) => group).flatMap((group) =>
@@ -128,7 +126,7 @@ export const factorsOf = (
   };
 };
 
-/** Truncates a singular value decomposition; the output's scale is 1. */
+/** Returns the nearest factors of a rank, by truncated SVD, with scale 1. */
 const truncated = (
   of: string,
   terms: readonly Term[],
@@ -156,7 +154,7 @@ const truncated = (
   };
 };
 
-/** Returns the factors' common dtype, else float32. */
+/** Returns the dtype that all factors have, otherwise float32. */
 const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | undefined): FactorDtype => {
   const dtypes = terms.flatMap(({ a, b }) => [a.source.dtype, b.source.dtype]);
   const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
@@ -183,7 +181,8 @@ const placed = (
     : columnTensor({ columns: of, first: at, count: columns }, source);
 
 /**
- * Returns the dtype for matrices times factors: theirs if products are exact, otherwise float32 or float64.
+ * Returns the dtype for products of matrices and factors: the matrices' own if exact, otherwise float32 or
+ * float64.
  */
 const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtype => {
   const dtypes = [...new Set(matrices.map(({ source }) => source.dtype))];
@@ -198,8 +197,8 @@ const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtyp
 const isPowerOfTwo = (value: number): boolean => 2 ** Math.round(Math.log2(value)) === value;
 
 /**
- * Returns the alpha that gives `scale` in PEFT: alpha / rank, or alpha / √rank with `rsLora`. Tries
- * neighbouring numbers, because rounding may change the last bit. If none is exact, the scale's last bit
+ * Returns the alpha from which PEFT computes `scale`: alpha / rank, or alpha / √rank with `rsLora`. Tries
+ * neighbouring numbers, because rounding may change the last bit of the scale. If none is exact, that bit
  * differs.
  */
 export const alphaFor = (scale: number, rank: number, rsLora: boolean): number => {

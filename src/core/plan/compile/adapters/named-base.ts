@@ -11,7 +11,7 @@ export const onBase = async (model: string, base: string): Promise<string> => {
   return (await isBareAdapter(address)) ? withBaseIn(address, base) : model;
 };
 
-/** Returns `BASE+ADAPTER`, preceded by the adapter's name. */
+/** Returns `BASE+ADAPTER`, with the adapter's `NAME=` in front. */
 export const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): string =>
   withName(name, `${splitName(base).rest}+${printAddress(adapter)}`);
 

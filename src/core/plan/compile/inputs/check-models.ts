@@ -12,7 +12,7 @@ import type { Cached, PlanningSession } from './session.js';
 
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
   for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
-    // Compares only one tensor, because different models have other byte ranges or formulas for it.
+    // Compares one tensor only: each model has its own byte range or formula for it.
     const [name = ''] = checkpoint.tensors.keys();
     const source = operandOf(name);
     const twin = models

@@ -23,11 +23,11 @@ export interface Model {
   readonly architecture: Architecture;
 }
 
-/** A difference in words, and the model whose value the output keeps. */
+/** A difference in words; `kept` names the model whose value the output keeps. */
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
-  /** The recipe key that decides it, so that no warning is needed. */
+  /** The recipe key that chooses the value; if set, no warning is needed. */
   readonly decidedBy?: 'chatTemplate';
 }
 
@@ -105,7 +105,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
       firstNaming: spelt[a.naming],
       otherNaming: spelt[b.naming],
     });
-  // Compares families first, because other differences follow from these.
+  // Compares families first, because a different family explains other differences.
   if (familyOf(first) !== familyOf(other)) checkConfig(first, other, stacks);
   if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {
@@ -139,7 +139,7 @@ const checkNames = (first: Model, other: Model): NameDifferences => {
     for (const name of [...one.checkpoint.tensors.keys()].sort()) {
       const role = one.architecture.places.get(name)?.role;
       if (another.checkpoint.tensors.has(name)) {
-        // Heads of two tasks and other towers share names, and nothing else.
+        // Heads of different tasks, and different towers, have only their names in common.
         const isApart = isOtherClass && isOfTask(canonicalName(name));
         if (isApart || (hasOtherTowers && role === 'tower')) found.own.push(name);
         continue;
@@ -212,7 +212,7 @@ const partDifferences = (first: Model, other: Model, { own, foreign }: NameDiffe
   ];
 };
 
-/** Refuses tensors that may belong to an unsupported quantisation, which would explain missing weights. */
+/** Refuses a model whose missing weights may be in an unsupported quantisation. */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
   const quantised = quantisedTensors(checkpoint);
   const tensor = names.find((name) => quantised.has(name));
@@ -246,7 +246,7 @@ const checkConfig = (
   const ignored = stacks ? saysByLayer : new Set(isOtherClass ? ['architectures'] : []);
   const text = languageModelOf(first.config).settings;
   const otherText = languageModelOf(other.config).settings;
-  // transformers writes a multimodal model's text settings in `text_config` or at the top.
+  // Versions of transformers write multimodal models' text settings in `text_config` or at the top level.
   const isNestedOnce = (text === first.config) !== (otherText === other.config);
   const compared = [
     ...(hasOtherTowers ? [] : [configDifferences(first.config, other.config, ignored)]),

@@ -21,7 +21,6 @@ import { withSharedGrams } from '../shared-grams.js';
 import type { Edits, TokenizerSource } from '../vocabularies/tokenizer-source.js';
 import type { Model } from './compatible.js';
 
-/** A checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
   readonly role: string;
   /** The adapter, or that of a nested recipe over bare adapters. */
@@ -31,18 +30,16 @@ export interface OpenedModel extends Model {
   readonly path?: RecipePath | undefined;
   /** True if the method uses only some tensors. */
   readonly inPart?: boolean;
-  /** The merged vocabulary of its rows; absent for the model's own. */
+  /** The merged vocabulary that its rows follow; absent for its own. */
   readonly vocabulary?: number;
   /** For nested recipes, like all fields below: changes to `generation_config.json`. */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
   /** The nested recipe with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
-  /** Parameters that reproduce this model. */
   readonly complete?: CompleteRecipe;
   readonly unmatched?: readonly Unmatched[];
   readonly warnings?: readonly string[];
-  /** Changes to the first model's `config.json`. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
 }
 
@@ -79,11 +76,6 @@ const openWhole = async (model: ModelAddress, config?: GivenConfig): Promise<Rea
   checkpoint: asMerged(await readWhole(model, config)),
 });
 
-/**
- * Opens a model or a bare adapter.
- *
- * @throws the codes of `readModel`
- */
 export const openModelOrAdapter = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => {
   const { checkpoint, adapter } = await readModel(model, config);
   return adapter === undefined ? { checkpoint: asMerged(checkpoint) } : { checkpoint, adapter };
@@ -149,7 +141,7 @@ const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUN
   error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND';
 
 /**
- * Adds parent folders to equal names.
+ * Makes equal names distinct by their parent folders.
  *
  * @throws NAME_CLASH if two models of one role have the same name from `NAME=PATH`
  */
@@ -158,7 +150,7 @@ export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoi
   return tellApart(opened);
 };
 
-/** @param counts true if the name must be unique in its role; default: all */
+/** @param counts true for models whose name must be unique in its role; default: all */
 const refuseSameNames = (
   models: readonly OpenedCheckpoint[],
   counts: (model: OpenedCheckpoint) => boolean = () => true,
@@ -178,7 +170,7 @@ const refuseSameNames = (
 };
 
 /**
- * Adds a hub model's commit, or parent folders (`math/final`).
+ * Makes equal names distinct by a hub model's commit or parent folders (`math/final`).
  *
  * @param given models with names but without prefix
  * @throws NAME_CLASH if no folder tells two models apart

@@ -23,7 +23,7 @@ export interface OpenedInputs {
    * @throws RangeError if the model was not opened
    */
   indexOf(model: string): number;
-  /** Returns a model's text for complete recipes; each has a distinct name. */
+  /** Returns the text that names a model in complete recipes; texts are distinct. */
   textOf(model: string): string;
   /** Index of the base named in an adapter's configuration, if available. */
   baseNamed(base: string | undefined): number | undefined;
@@ -180,7 +180,7 @@ const subsetOf = (
   };
 };
 
-/** Returns distinct names for spellings: methods treat two spellings of a path as two models. */
+/** Returns a distinct name for each spelling: methods treat two spellings of a path as two models. */
 const modelTexts = (
   checkpoints: readonly OpenedCheckpoint[],
   indexes: ReadonlyMap<string, number>,

@@ -70,7 +70,7 @@ export const openRecipeModels = async (
   };
 };
 
-/** @throws INVALID_PARAMETER if the model lacks this stack of layers */
+/** @throws INVALID_PARAMETER if the model has no such stack of layers */
 const inStack = (model: OpenedModel, stack: string | undefined): OpenedModel => {
   if (stack === undefined) return model;
   try {

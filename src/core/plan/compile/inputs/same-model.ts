@@ -1,7 +1,7 @@
 import { lookAlike } from '../../../models/checkpoint/same/look-alike.js';
 import type { OpenedModel } from './models.js';
 
-/** Roles that should have different models. `models` may include the base, as in mergekit. */
+/** Roles whose models should differ. `models` may include the base, as in mergekit. */
 const apart: readonly string[] = ['task', 'language', 'expert', 'base'];
 
 /** Warns if two roles seem to have the same model: one path, or a copy. */

@@ -34,7 +34,6 @@ export interface InVocabulary {
   readonly warnings: readonly string[];
   /** Changes to the first model's `config.json`, after earlier ones. */
   readonly configEdits: (edits: Edits) => Edits;
-  /** Changes to the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
 }
 
@@ -171,7 +170,10 @@ export const withoutToken = (name: string, config: Edits, edits: Edits): string[
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/** Returns whose tokenizer files are used: the donor's, or the first model's with as many rows. */
+/**
+ * Returns whose tokenizer files are used: the donor's or, if it has none, the first model's with as many
+ * rows.
+ */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,

@@ -1,6 +1,6 @@
 /**
- * Returns each column's place among a stage's blocks, like PEFT's `block_butterfly_perm`; undefined if the
- * columns do not form such a stage.
+ * Returns the order in which a stage's blocks take columns, like PEFT's `block_butterfly_perm`; undefined if
+ * the columns cannot form this stage.
  */
 export const butterflyOrder = (
   columns: number,
