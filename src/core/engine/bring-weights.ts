@@ -15,7 +15,7 @@ export const requireWeights = (
 /**
  * Fetches missing weights, resuming interrupted downloads. Verifies complete files by hash.
  *
- * @throws DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
+ * @throws DOWNLOAD_NEEDED if fetching is not allowed; the codes of `bringRanges`
  */
 export const bringWeights = async (
   { needs, models, unverified }: MissingWeights,

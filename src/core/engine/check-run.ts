@@ -17,14 +17,13 @@ import { checkThreads } from './run.js';
 import type { RunOptions } from './run-plan.js';
 import { fitThreads } from './threads/fit-threads.js';
 
-/** Options of a check. Without `out`, only inputs are checked. */
 export interface CheckedOptions
   extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link' | 'threads'> {
   readonly out?: string | undefined;
 }
 
 export interface Checked {
-  /** Errors that an option such as --force would avoid. */
+  /** Errors that an option, such as --force, avoids. */
   readonly wanted: LayerloomError[];
   readonly warnings: readonly string[];
 }
@@ -32,9 +31,9 @@ export interface Checked {
 /**
  * Checks a run without reading weights or writing. Does not test for reflinks.
  *
- * @returns `wanted`: errors that an option or more space would avoid (OUTPUT_EXISTS, DOWNLOAD_NEEDED,
- * MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
- * @throws LayerloomError other codes that `runPlan` may throw before it reads weights
+ * @returns `wanted`: errors that an option or more space avoids (OUTPUT_EXISTS, DOWNLOAD_NEEDED,
+ *   MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
+ * @throws LayerloomError other codes that `runPlan` throws before it reads weights
  */
 export const checkRun = async (
   plan: MergePlan,
@@ -74,7 +73,7 @@ export const checkMemory = async (
   return fitting?.warning === undefined ? [] : [fitting.warning];
 };
 
-/** Adds an error with this code to `wanted`, and throws others. */
+/** Runs `work`. Catches an error of this code into `wanted`. */
 export const orWanted = async <T>(
   code: ErrorCode,
   wanted: LayerloomError[],

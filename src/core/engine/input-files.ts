@@ -13,15 +13,14 @@ interface OpenFile {
   readonly handle: OpenInput;
   /** The file's state when the run began, or when its content was last verified. */
   state: FileState;
-  /** Running operations that make or remove hard links to it. */
+  /** Number of running operations that change its hard links. */
   linking: number;
 }
 
-/** Open input files. Results are valid if `verify` passes after the last read. */
+/** Open input files. Results are valid if `verify` succeeds after the last read. */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenFile>;
-  /** Paths of files that were opened to be linked whole. */
   readonly linked: readonly string[];
 
   private constructor(
@@ -53,7 +52,7 @@ export class InputFiles {
     const opened = new Map<string, OpenFile>();
     const inputs = new InputFiles(planned, opened, [...linked]);
     const openOne = async (file: FileIdentity): Promise<void> => {
-      // If the file became a pipe, its state differs from the recorded one.
+      // A file that became a pipe has another state than recorded.
       const handle = await reading(file.path, () => openInput(file.path));
       try {
         const state =
@@ -89,12 +88,11 @@ export class InputFiles {
     return fd;
   };
 
-  /** Returns a file's descriptor; undefined if the plan does not use the file. */
   fdOfPath(path: string): number | undefined {
     return this.#open.get(path)?.handle.fd;
   }
 
-  /** Returns an equal text for equal ranges of a file. */
+  /** Returns a text that is equal for equal ranges of a file. */
   readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
 
   readonly pathOf = (source: StoredTensor): string => identityOf(this.#inputs, source).path;
@@ -106,7 +104,7 @@ export class InputFiles {
   /**
    * Checks that files have not changed since before the first read.
    *
-   * @param paths default: all open files; other paths are skipped
+   * @param paths default: all open files; ignores files that are not open
    * @throws INPUT_CHANGED, READ_FAILED
    */
   async verify(paths: Iterable<string> = this.#open.keys()): Promise<void> {
@@ -126,7 +124,7 @@ export class InputFiles {
   }
 
   /**
-   * Checks that a path still leads to the open file, which is unchanged.
+   * Checks that a path still names the open file and that the file is unchanged.
    *
    * @throws INPUT_CHANGED, READ_FAILED
    */
@@ -136,7 +134,7 @@ export class InputFiles {
     const [held, named] = await reading(path, () =>
       Promise.all([input.handle.stat({ bigint: true }), stat(path, { bigint: true })]),
     );
-    // Another process may replace a hub model's incomplete file by the complete one.
+    // A hub model's incomplete file may be replaced by the complete one.
     const isReplaced = held.ino !== named.ino || held.dev !== named.dev;
     if (isReplaced && input.file.content === undefined)
       throw new LayerloomError('INPUT_CHANGED', { file: path, reason: 'has been replaced' });
@@ -144,8 +142,8 @@ export class InputFiles {
   }
 
   /**
-   * Runs `work`, which makes or removes hard links to input files and so changes their ctime. Meanwhile a new
-   * ctime is accepted if the content's hash is the same.
+   * Runs `work`, which makes or removes hard links to input files and so changes their ctime. Meanwhile, a
+   * new ctime is accepted if the content has the same hash.
    *
    * @throws INPUT_CHANGED, READ_FAILED
    */

@@ -29,7 +29,7 @@ import { mainThreadSlice, suitsMainThread } from './threads/main-thread.js';
 export interface RunOptions extends RunControls {
   /** Directory to create. */
   out: string;
-  /** Output bytes per task: a multiple of 8, at least 4096; default 8 MiB. Does not change results. */
+  /** Bytes of output per task: a multiple of 8, at least 4096; default 8 MiB. Does not change results. */
   sliceBytes?: number | undefined;
   /** Replace a checkpoint by layerloom. Default false: throws OUTPUT_EXISTS. */
   force?: boolean | undefined;
@@ -49,7 +49,7 @@ export interface MergeResult extends RunCost, MethodReport {
   readonly recipe: Readonly<Record<string, unknown>>;
   /** Truncated products, if the output is an adapter of given rank. */
   readonly truncated?: readonly TruncatedProduct[];
-  /** How much of the change from the recipe's base survives, if the output is quantised. */
+  /** How much of the change from the recipe's base remains, if the output is quantised. */
   readonly quantised?: QuantisedOutput;
   readonly shards: readonly ShardRecord[];
   /** Bytes kept from an interrupted run. */
@@ -151,8 +151,8 @@ const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
 /**
  * Computes the shards.
  *
- * @returns bytes kept from an earlier run, numbers of factorised matrices, and how much of a change quantised
- * ones keep
+ * @returns bytes kept from an earlier run, results of factorising matrices, and how much of a change
+ *   quantised matrices keep
  */
 const merge = async (
   run: Run,
@@ -164,7 +164,7 @@ const merge = async (
   sliceBytes: number | undefined,
 ): Promise<{ resumed: number } & Pick<JournalledShards, 'factors' | 'changes'>> => {
   const sink = await JournalledShards.open(staging, inputs, allowNonFinite ?? false);
-  // Largest first, so that no large shard is left to a few threads at the end.
+  // Largest first, so that a large shard is not left to few threads at the end.
   const groups = shards.toSorted((a, b) => b.bytes - a.bytes).map(groupOfOne);
   let [total, resumed] = [0, 0];
   for (const task of groups.flatMap(({ slabs }) => [...tasksOf(slabs, sliceBytes)])) {
@@ -175,13 +175,13 @@ const merge = async (
     await checkSpace(dirname(output.path), output.path, total - resumed);
     const progress = (): Progress => ({
       phase: 'merge',
-      // Corrections count bytes twice, so this takes the minimum.
+      // Corrections count bytes twice, so done may exceed the total.
       done: Math.min(total, resumed + run.pool.counters.bytesWritten),
       total,
     });
     await run.reporting(progress, () => makeShards(groups, run.pool, inputs, sink, sliceBytes));
   } catch (error) {
-    // Journals as much as possible; reports the run's first error.
+    // Journals as much as possible, then reports the run's first error.
     await sink.close().catch(() => undefined);
     throw error;
   }

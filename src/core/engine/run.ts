@@ -38,16 +38,15 @@ export interface RunControls {
   download?: Download | undefined;
   /** Worker threads; default: the usable cores, or for small merges only the main thread. */
   threads?: number | undefined;
-  /** Aborting stops the run within a tile, with INTERRUPTED. */
+  /** Stops the run within a tile, with INTERRUPTED. */
   signal?: AbortSignal | undefined;
   /** Called about ten times a second, and at the end. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** Bytes read and written by a run. */
-/** Bytes read and written by a run. */
 export interface RunCost {
-  /** Input bytes without headers; bytes of written shards. */
+  /** Bytes of inputs, without headers. `bytesWritten` counts shards. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly threads: number;
@@ -69,7 +68,7 @@ export class Run {
    * @throws INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
    */
   constructor(
-    // Node warns of more than ten listeners on a signal.
+    // Node warns of more than ten listeners to a signal.
     { threads, signal = new AbortController().signal, onProgress, download = false }: RunControls,
     computes = true,
   ) {
@@ -82,7 +81,7 @@ export class Run {
   }
 
   /**
-   * Uses fewer threads, with a warning, if memory is short. To be called before the first task.
+   * Uses fewer threads, with a warning, if memory is short. Call it before the first task.
    *
    * @throws MEMORY_NEEDED
    */
@@ -104,7 +103,7 @@ export class Run {
     });
     const inputs = await InputFiles.open(...files);
     this.#inputs.push(inputs);
-    // Another process may have restarted a download because the model changed on the hub.
+    // Checks again: another run may have restarted a download because the model changed on the hub.
     const [lost] = (await missingWeights(...files)).needs;
     if (lost !== undefined)
       throw new LayerloomError('INPUT_CHANGED', {
@@ -123,7 +122,7 @@ export class Run {
     }
   }
 
-  /** Reports progress about ten times a second while `work` runs, and when it ends or fails. */
+  /** Reports progress about ten times a second while `work` runs, and at its end. */
   async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
     const timer = setInterval(() => this.report(progress()), 100);
     let result: T;
@@ -142,7 +141,7 @@ export class Run {
     return { ...this.pool.counters, threads: this.pool.threads, seconds };
   }
 
-  /** Returns INTERRUPTED if the caller's signal is aborted, else `error` with a code. */
+  /** Returns INTERRUPTED if the signal is aborted, otherwise `error` with a code. */
   reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
     return this.signal.aborted
       ? new LayerloomError('INTERRUPTED', details, { cause: error })

@@ -11,9 +11,9 @@ import { elementsOf } from '../../tensor/reference.js';
 import type { BlockMeasurer } from './measures/measure.js';
 import type { Slab, Task } from './tasks.js';
 
-// Finds thresholds and computes values in a single pass. Bounds are guessed from a sample. While a slab is
-// computed, its votes count elements near each bound, which shows how many are wrongly above or below. Wrong
-// elements are recomputed; even with tied magnitudes they are adjacent.
+// Finds thresholds and computes values in one pass. A sample gives guesses of the bounds. While a slab is
+// computed with them, its votes count the elements near each bound, which shows how many are on the wrong
+// side. Wrong elements are recomputed; even with ties they are adjacent.
 
 export interface GuessedSlab<S> extends GuessedBounds {
   bounds: readonly MagnitudeBound[] | undefined;
@@ -31,7 +31,7 @@ export interface GuessedSlab<S> extends GuessedBounds {
 }
 
 /**
- * Returns a slab whose bounds may be guessed; undefined for dtypes other than bfloat16, whose differences
+ * Returns a slab whose bounds may be guessed; undefined unless it is bfloat16. In other dtypes, differences
  * rarely tie.
  */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
@@ -54,8 +54,8 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
 /**
  * Finds exact bounds once all elements are computed.
  *
- * @returns ranges with all wrongly computed elements; undefined, like the bounds, if these are unknown or
- * costly to find
+ * @returns ranges with all elements on the wrong side; undefined, as are then the bounds, if unknown or
+ *   costly to find
  */
 export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
   const { lowered, bounds = [] } = slab;
@@ -89,7 +89,7 @@ const correctBound = async (
 ): Promise<{ readonly bound: MagnitudeBound; readonly changed: Extent } | undefined> => {
   const { elements } = program;
   const isLow = above > kept;
-  // The nearest magnitude on the wrong side of the guess.
+  // Nearest magnitude on the wrong side of the guess.
   const bits = isLow ? least : most;
   if (above === kept || bits === 0) return { bound, changed: { begin: 0, end: 0 } };
   const isBefore = isLow === early;

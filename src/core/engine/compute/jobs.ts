@@ -15,7 +15,7 @@ export interface OpenFiles<S> {
 }
 
 /**
- * @param program of the piece's slab; undefined if the slab is copied
+ * @param program the slab's; undefined if the slab is copied
  * @param tally receives counts at the bounds of the program's vote
  */
 export const jobOf = <S>(

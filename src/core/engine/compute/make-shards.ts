@@ -45,8 +45,8 @@ export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
 }
 
 /**
- * At most this many shards are hashed, synced and published at once, so that the computation waits for slow
- * disks.
+ * Maximum number of shards that are hashed, synced and published at once. It makes the computation wait for
+ * slow disks.
  */
 const mostEnding = 8;
 
@@ -59,11 +59,11 @@ interface OpenGroup<S> {
 }
 
 /**
- * Makes groups of shards. In a merge, each shard is a group and the sink keeps a journal; in a batch, the
- * sink is a store. Each input byte of a group is read once for all its outputs.
+ * Makes groups of shards: each shard of a merge, whose sink keeps a journal, or shards of a batch, whose sink
+ * is a store. Each input byte of a group is read once for all its outputs.
  *
- * The kernel serialises writes to a file, so a group gets as many lanes as files; further lanes begin the
- * next group. When all groups have begun, lanes help the group with the most tasks left, so that a large last
+ * The kernel serialises writes to a file. So a group gets as many lanes as files, and further lanes begin the
+ * next group. Once all groups have begun, lanes help the group with most tasks left, so that a large last
  * shard uses all threads. A failed task fails only its group's shards.
  *
  * @throws the sink's error, or the reason why the pool was stopped, after all jobs have ended
@@ -95,7 +95,8 @@ export const makeShards = async <S>(
       .filter((slab) => slab.outputs.length > 0);
     const tasks = [...tasksOf(slabs, sliceBytes)];
     const remaining = tasks.filter((task) => !isDone(task, sink)).reverse();
-    // Guessed bytes must never replace journalled ones, and the earlier run may have cut slices differently.
+    // Does not guess if an earlier run began: guesses must not replace journalled bytes, and its slices may
+    // differ.
     for (const slab of slabs)
       if (!slab.outputs.some(({ shard }) => sink.isBegun?.(shard))) programs.mayGuess(slab);
     const files = { fdOf: inputs.fdOf, outputs };
@@ -124,13 +125,13 @@ export const makeShards = async <S>(
     );
   };
 
-  /** Returns a group with fewer lanes than files, else a new group, else the one with the most tasks left. */
+  /** Returns a group with fewer lanes than files; otherwise a new group, or the one with most tasks left. */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
       const roomy = withTasks().find(({ lanes, files }) => lanes < files.outputs.size);
       if (roomy !== undefined) return roomy;
-      // If the disk is behind, joins an open group instead of opening another.
+      // If the disk is behind, joins an open group.
       if (endings.size >= mostEnding && withTasks().length > 0) break;
     } while (!pool.stopped && (await openNext()));
     return withTasks().sort((a, b) => b.remaining.length - a.remaining.length)[0];
@@ -149,7 +150,7 @@ export const makeShards = async <S>(
   };
 
   const work = async (group: OpenGroup<S>): Promise<void> => {
-    // Checked before taking a task: a task taken but not done would make its group look finished.
+    // Checks before taking a task: a task taken but not done would make its group look finished.
     while (!pool.stopped) {
       const task = group.remaining.pop();
       if (task === undefined) break;
@@ -180,7 +181,7 @@ export const makeShards = async <S>(
   pool.throwIfStopped();
 };
 
-/** True if an earlier run did the task. Factors and measured codes are always recomputed. */
+/** True if an earlier run did the task. Factors and measured codes are always computed again. */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
   !task.pieces.some(({ slab }) => isFactorised(slab) || isMeasured(slab)) &&
@@ -193,7 +194,7 @@ export interface Means<S> extends WholeMeans<S> {
   readonly sink: WholeSink<S> & Pick<ShardSink<S>, 'wrote'>;
 }
 
-/** Does a task. If this completes a slab with guessed bounds, writes its corrections. */
+/** Does a task. If this completes a slab with guessed bounds, corrects it. */
 export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void> => {
   const { programs, sink } = means;
   const isWhole = await compute(task, means);
@@ -204,10 +205,9 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
     if (guessed === undefined) continue;
     unsettled.add(guessed);
     guessed.left -= count;
-    // This task computed the slab's last piece, so it settles the bounds.
     if (guessed.left === 0) computed.push([slab, guessed]);
   }
-  // Tasks with NaN or infinity are not journalled, so that a resumed run finds these again.
+  // Does not journal tasks with NaN or infinity, so that a resumed run finds these again.
   const wrote = (task: Task<S>) => {
     for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
   };
@@ -223,7 +223,7 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
 };
 
 /**
- * Recomputes wrong elements.
+ * Recomputes elements on the wrong side of the guess.
  *
  * @returns true if no NaN or infinity was read or computed
  */
@@ -248,7 +248,7 @@ const compute = async <S>({ pieces }: Task<S>, means: Means<S>): Promise<boolean
   if (result.ok) {
     for (const { job, elements } of result.nonFinite) {
       const program = itemAt(emitted, job);
-      // Tallies do not count NaN and infinity; a slab that has them is recomputed, and reports them then.
+      // Tallies do not count NaN and infinity. The slab is recomputed, and reports them then.
       if (program === undefined || guessed[job] !== undefined) continue;
       const files = program.sources.map(inputs.pathOf);
       for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {

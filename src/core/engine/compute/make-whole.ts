@@ -24,7 +24,6 @@ import { computedOf, type Slab } from './tasks.js';
 
 export interface WholeSink<S> {
   nameOf(shard: S): string;
-  /** Called after a matrix's factors are written. */
   factorised?(matrix: string, factors: Factors): void;
 }
 
@@ -39,7 +38,7 @@ export interface WholeMeans<S> {
 interface Target extends Lowerer {
   readonly measurer: BlockMeasurer;
   readonly output: PlannedTensor;
-  /** The place of a factor; without `side`, of the tensor. */
+  /** Returns where a factor is written; without `side`, the tensor. */
   at(side?: 'left' | 'right'): Location;
 }
 
@@ -64,7 +63,7 @@ export const makeWhole = async <S>(
   if (!isWhole(expression)) throw new Error(`${output.name} has no solver`);
   const tensor = computedOf(output).name;
   const measurer = new BlockMeasurer(pool, inputs, tensor);
-  // Checked first, because factorising would silently drop rows and columns with NaN or infinity.
+  // Checks first, because factorising would silently drop rows and columns with NaN or infinity.
   for (const factor of distinctSources(factorsIn(expression))) await measurer.checkFactor(factor);
   const { check, ...solving } = await makingOf(expression, {
     ...{ tensor, measurer, inputs, output },
@@ -85,7 +84,6 @@ export const makeWhole = async <S>(
   return false;
 };
 
-/** Chooses the solver. A new kind of formula does not compile without a case here. */
 const makingOf = (formula: MadeWhole<Operand>, target: Target): Promise<Making> => {
   switch (formula.kind) {
     case 'factor':
@@ -128,7 +126,7 @@ const regression = async ({ terms, scaling, ridge }: RegMean<Operand>, target: T
   const width = itemAt(output.shape, 1);
   const square = [width, width];
   const [ofModels, ofInputs] = [terms.map(({ source }) => source), terms.map(({ gram }) => gram)];
-  // Always refused: NaN or infinity in a Gram matrix would spread over the whole result.
+  // Always refuses NaN and infinity in a Gram matrix, which would spread over the whole result.
   for (const gram of distinctSources(ofInputs.flatMap(sourcesOfOperand)))
     await measurer.checkFinite(gram, square, 'make its file of Gram matrices again');
   const matrices = await lowerMatrices(ofModels, output.shape, target);

@@ -13,18 +13,18 @@ import { BlockMeasurer, type OnNonFinite } from './measures/measure.js';
 import type { NonFiniteShards } from './measures/non-finite.js';
 import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
-/** Enough for slabs in progress; more would hold more tables of rows. */
+/** Enough programs for the slabs in progress; more would hold more tables of rows. */
 const mostKept = 64;
 
 export interface ProgramSink<S> {
   allowsNonFinite(shard: S): boolean;
-  /** Receives how much of its change a quantised matrix keeps. */
+  /** Receives how much of its change a matrix keeps when quantised. */
   kept?(codes: PlannedTensor, sums: KeptSums): void;
 }
 
 /**
- * An LRU cache of programs. A program is made when the engine reaches its slab: statistics are measured over
- * whole tensors, then slices are computed while inputs are in the page cache.
+ * An LRU cache of programs. Makes a program when the engine reaches its slab. It first measures statistics
+ * over whole tensors, so slices are computed while inputs are in the page cache.
  */
 export class Programs<S> {
   readonly #pool: WorkerPool;
@@ -54,7 +54,8 @@ export class Programs<S> {
   }
 
   /**
-   * Allows guessed bounds in a slab whose bytes become final only when all pieces are computed and corrected.
+   * Allows guessed bounds, for a slab whose bytes need not be final before all its pieces are computed and
+   * corrected.
    */
   mayGuess(slab: Slab<S>): void {
     const guessed = guessedSlab(slab);
@@ -68,7 +69,7 @@ export class Programs<S> {
   }
 
   /**
-   * Corrects guesses once all pieces are computed.
+   * Corrects a slab once all its pieces are computed.
    *
    * @returns ranges of elements to recompute
    */
@@ -86,7 +87,7 @@ export class Programs<S> {
     const program = new Program(computedOf(itemAt(outputs, 0).tensor).shape, this.#inputs.idOf);
     const values = new Map<SlabOutput<S>, Value>();
     const quantised = new Map<string, Value>();
-    // Codes come before scales, because making codes measures how much of a change they keep.
+    // Lowers codes before scales, because making codes measures how much of a change they keep.
     for (const output of outputs.toSorted(
       (a, b) => Number(isScales(a.tensor)) - Number(isScales(b.tensor)),
     )) {
@@ -108,14 +109,13 @@ export class Programs<S> {
     );
   }
 
-  /** Returns the key by which a matrix's codes and scales share a node. */
+  /** Returns a matrix's key, by which one node makes its codes and scales. */
   #matrixOf({ expression }: PlannedTensor): string | undefined {
     if (expression.kind !== 'quantise') return undefined;
     return keyOf({ ...expression, part: 'codes' }, (source) => this.#inputs.idOf(source));
   }
 }
 
-/** Makes a value once per key; without a key, every time. */
 const once = async <T>(
   known: Map<string, T>,
   key: string | undefined,

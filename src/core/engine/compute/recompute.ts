@@ -27,7 +27,7 @@ export interface Sample {
 /** A tensor, or a file's header, that differs from the recomputed merge. */
 export interface DifferentTensor {
   readonly file: string;
-  /** The tensor; null for a header. */
+  /** null for a header */
   readonly tensor: string | null;
   /** Offset in the file of the first difference. */
   readonly at: number;
@@ -42,7 +42,8 @@ export interface Recomputed extends RunCost {
 }
 
 /**
- * Bytes of a sampled tile, smaller than a merge's tasks, so that a small share of a small model has several.
+ * Bytes of a sampled tile. Smaller than a merge's tasks, so that even a small share of a small model has
+ * several.
  */
 const sampledBytes = 1024 * 1024;
 
@@ -52,8 +53,9 @@ interface Tile {
 }
 
 /**
- * Recomputes tiles of a plan's shards and compares them with an output's files; always compares headers.
- * Tiles are the engine's tasks of about 8 MiB (1 MiB in a sample), in unlinked temporary files.
+ * Recomputes tiles of a plan's shards and compares them with an output's files. Always compares headers.
+ * Tiles are divided like the engine's tasks, about 8 MiB each (1 MiB in a sample), and go to unlinked
+ * temporary files.
  *
  * @throws READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
  */
@@ -74,7 +76,7 @@ export const recompute = async (
     [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
   );
   const drawn = all.filter((_, index) => isChosen(sample, index));
-  // In a small output the draw may select no tile; then takes one.
+  // Takes one tile if the draw selects none in a small output.
   const chosen = drawn.length > 0 ? drawn : all.slice(sample.seed % Math.max(1, all.length)).slice(0, 1);
   const total = chosen.reduce((bytes, { task }) => bytes + bytesOf(task), 0);
   const different = new Map<string, DifferentTensor>();
@@ -133,7 +135,7 @@ export const recompute = async (
 
 const fileOf = ({ file }: PlannedShard): string => file;
 
-/** True if a tile is drawn, independently of the order of computation. */
+/** True if a tile is drawn; does not depend on the order of computation. */
 export const isChosen = ({ share, seed }: Sample, tile: number): boolean =>
   share >= 1 || createHash('sha256').update(`${seed} ${tile}`).digest().readUIntBE(0, 6) < share * 2 ** 48;
 
@@ -147,7 +149,6 @@ const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
 const tensorAt = ({ tensors }: PlannedShard, at: number): string | null =>
   tensors.find(({ begin, end }) => begin <= at && at < end)?.name ?? null;
 
-/** An output's open shards, and unnamed files for recomputed tiles. */
 class OpenOutput {
   readonly #directory: string;
   readonly #shards: ReadonlyMap<PlannedShard, FileHandle>;
@@ -187,7 +188,7 @@ class OpenOutput {
     return itemAt(this.#scratch, this.#taken - 1);
   }
 
-  /** Returns the offset where the header differs from the plan's. */
+  /** Returns the first offset at which the header differs from the plan's. */
   async headerDifference(shard: PlannedShard): Promise<number | undefined> {
     const wanted = headerOf(shard);
     const read = readBlock(valueAt(this.#shards, shard), Buffer.alloc(wanted.length), 0);
@@ -203,6 +204,6 @@ class OpenOutput {
   }
 }
 
-/** Opens a shard; O_NONBLOCK, because opening a pipe would wait. */
+/** Opens a shard without waiting for the writer of a pipe. */
 const openShard = (path: string): Promise<FileHandle> =>
   reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { writing } from '../../base/files/writing.js';
 
 /**
- * Opens an unlinked file, which vanishes however the process ends.
+ * Opens an unlinked file, which disappears however the process ends.
  *
  * @throws WRITE_FAILED
  */

@@ -8,7 +8,7 @@ import type { Extent } from '../../tensor/extent.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 
-/** A few milliseconds of work, so that threads finish at about the same time. */
+/** Bytes for a few milliseconds of work, so that threads finish at about the same time. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
 
 /** Slices grow by this factor if outputs share reads of inputs. */
@@ -19,7 +19,10 @@ export interface SlabOutput<S> {
   readonly tensor: PlannedTensor;
 }
 
-/** Outputs of one shape that share inputs, which are read once. A copied tensor has a slab of its own. */
+/**
+ * Outputs of one shape, computed together, so that common inputs are read once. A copied tensor has its own
+ * slab.
+ */
 export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
@@ -30,23 +33,26 @@ export interface Group<S> {
   readonly slabs: readonly Slab<S>[];
 }
 
-/** A piece of a slab: `count` elements from `first` on; bytes if the slab is copied (`isMoved`). */
+/** Elements [first, first + count) of a slab, or bytes if the slab is copied (`isMoved`). */
 export interface Piece<S> {
   readonly slab: Slab<S>;
   readonly first: number;
   readonly count: number;
 }
 
-/** A call of a worker: one piece of a large slab, or many small slabs. */
+/** Work for one call of a worker: a piece of a large slab, or many small slabs. */
 export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/** True for a slab whose bytes are copied. Any other slab has a program, even if some outputs are copies. */
+/**
+ * True for a slab that only copies bytes. Any other slab has a program, even if some of its outputs are
+ * copies.
+ */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
-/** True for a matrix's two factors, made by a single task. */
+/** True for the two factors of a matrix, which one task makes. */
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
 
@@ -63,7 +69,7 @@ export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
 export const isScales = ({ expression }: PlannedTensor): boolean =>
   expression.kind === 'quantise' && expression.part === 'scales';
 
-/** Returns a tensor's name and shape, or its matrix's if it is part of one. */
+/** Returns name and shape of the tensor, or of the matrix that it is part of. */
 export const computedOf = ({
   name,
   shape,
@@ -71,7 +77,7 @@ export const computedOf = ({
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
   isPart(expression) ? { name: expression.of, shape: expression.shape } : { name, shape };
 
-/** Returns an equal text for tensors of equal shape and slices, which one program can compute. */
+/** Returns a key that is equal for tensors of equal shape and slices, which one program can compute. */
 export const slicingOf = (tensor: PlannedTensor): string => {
   const { expression } = tensor;
   const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';
@@ -81,7 +87,7 @@ export const slicingOf = (tensor: PlannedTensor): string => {
 const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 
-/** Returns the bytes before a unit; scales count per row of blocks. */
+/** Returns the bytes before a unit. A row of blocks has one row of scales. */
 const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
   const { expression, dtype } = tensor;
   if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
@@ -146,7 +152,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
   if (pieces.length > 0) yield { pieces };
 }
 
-/** Returns the ranges that a task writes, joining adjacent ones. */
+/** Returns the byte ranges that a task writes, with adjacent ones joined. */
 export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
@@ -167,7 +173,7 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
 export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 
-/** Returns a slab per tensor, or one for a copied file with its header (`verbatim`). */
+/** Returns a shard's slabs: one per tensor, or one for a whole copied file (`verbatim`). */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],
   slabs:
@@ -176,7 +182,7 @@ export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
       : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
 
-/** Returns a shard's slabs. The two factors of a matrix share a slab, and so do its codes and scales. */
+/** Returns a shard's slabs. A matrix's two factors share a slab, as do its codes and scales. */
 const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
   const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
   for (const tensor of shard.tensors) {

@@ -6,8 +6,6 @@ import { type FoundWithAdapter, foundModels } from '../../models/address/found-m
 import { storeMarkerName } from '../../models/checkpoint/files/file-names.js';
 import { locateIfHere } from '../../models/sources/locate.js';
 
-// Keeps outputs apart from inputs. Resolves links and `..` before comparing paths.
-
 /** Returns the kind of a path; a dangling symbolic link is `other`. */
 export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
   const named = await lstat(path).catch(() => undefined);
@@ -16,7 +14,7 @@ export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'ot
   return found?.isDirectory() ? 'directory' : 'other';
 };
 
-/** Resolves a path's links; if it does not exist, those of its nearest existing ancestor. */
+/** Resolves a path's links. If the path does not exist, resolves its nearest existing ancestor. */
 export const realPathOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
@@ -40,7 +38,7 @@ export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[
 };
 
 /**
- * Refuses an output that is or lies in a store, whose collection removes files.
+ * Refuses an output that is a store or in one, because stores remove files.
  *
  * @throws OUTPUT_INVALID
  */
@@ -56,7 +54,7 @@ export const checkOutsideStores = async (out: string): Promise<void> => {
   }
 };
 
-/** Checks that an output is apart from models given by name; skips models that are not found. */
+/** Checks that an output is apart from named models. Skips models that are not found. */
 export const checkApartFrom = async (out: string, models: Iterable<string>): Promise<void> => {
   for (const model of new Set(models))
     for (const part of partsOf(await parseAddress(model))) {

@@ -11,9 +11,9 @@ import { withFile } from './durable.js';
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
- * Hashes input files through the merge's descriptors and, unless `hasShards` is false, staged shards. Uses
- * the hub's SHA-256 if known. A shard that equals an input gets its hash. If the pool is stopped, results are
- * incomplete.
+ * Hashes input files through the merge's descriptors and, unless `hasShards` is false, staged shards. Takes
+ * the hub's SHA-256 where known, and the input's for a shard that equals one. Results are incomplete if the
+ * pool is stopped.
  *
  * @throws READ_FAILED
  */
@@ -30,7 +30,7 @@ export const computeChecksums = async (
   for (const file of plan.inputs.flatMap(({ files }) => files)) {
     const stated = statedSha256(file);
     if (stated !== undefined) checksums.set(file.path, stated);
-    // Skips files in the cache of ranges, which may be incomplete.
+    // Skips files in the cache of ranges: they may be incomplete.
     else if (file.content === undefined) bytesOf.set(file.path, file.bytes);
   }
   const copies = new Map<string, string>();
@@ -40,7 +40,7 @@ export const computeChecksums = async (
     if (input !== undefined && (checksums.has(input) || bytesOf.has(input))) copies.set(path, input);
     else bytesOf.set(path, shard.bytes);
   }
-  // Largest first, so that no thread ends with a large one.
+  // Largest first, so that no thread is left with a large file.
   const files = [...bytesOf].sort(([, a], [, b]) => b - a);
   let hashed = 0;
   const hash = async (path: string, fd: number): Promise<void> => {

@@ -41,8 +41,8 @@ const appending =
   constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Opens a file to append, creating it if needed. Never follows links or waits on pipes, because the folder
- * may be shared.
+ * Opens a file to append, creating it if needed. Never follows links or waits on pipes, because anyone may
+ * write in the folder.
  *
  * @throws WRITE_FAILED
  */
@@ -65,7 +65,7 @@ export const sizeOf = async (file: FileHandle, path: string): Promise<number> =>
 type Content = string | Uint8Array | Iterable<string | Uint8Array>;
 
 /**
- * Writes and syncs a file, whose name is durable only after `syncDirectory`.
+ * Writes and syncs a file. The name is durable only after `syncDirectory`.
  *
  * @param mode default: the process's
  */
@@ -78,9 +78,9 @@ export const writeDurably = (path: string, content: Content, mode?: number): Pro
   });
 
 /**
- * Replaces a file by a rename. The name is durable after `syncDirectory`.
+ * Replaces a file by a rename, which is durable after `syncDirectory`.
  *
- * @param partial temporary path, whose pattern identifies leftovers of killed writers
+ * @param partial temporary path; its pattern identifies leftovers of killed writers
  */
 export const replaceFile = async (
   path: string,
@@ -91,7 +91,6 @@ export const replaceFile = async (
     await writeDurably(partial, content);
     await rename(partial, path);
   } catch (error) {
-    // Reports the first error.
     await rm(partial, { force: true }).catch(() => undefined);
     throw error;
   }
@@ -99,12 +98,12 @@ export const replaceFile = async (
 
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
 
-/** Renames a file; EEXIST if the name is taken. */
+/** Renames a file; fails with EEXIST if the name is taken. */
 const renameToFree = async (from: string, to: string): Promise<void> => {
   try {
     await link(from, to);
   } catch (error) {
-    // File systems without hard links fail with these codes.
+    // Codes of file systems without hard links.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error) ?? '')) throw error;
     await (await open(to, 'wx')).close();
     await rename(from, to).catch(async (failure: unknown) => {
@@ -116,7 +115,7 @@ const renameToFree = async (from: string, to: string): Promise<void> => {
   await rm(from);
 };
 
-/** Resolves links, even a last one to a missing file. */
+/** Resolves links, including a last link to a missing file. */
 const placeOf = async (file: string): Promise<string> => {
   try {
     return await realpath(file);
@@ -126,7 +125,7 @@ const placeOf = async (file: string): Promise<string> => {
   }
 };
 
-/** After failing to replace a file with one of these codes, writing in place may work. */
+/** Codes after which writing in place may work although the file cannot be replaced. */
 const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
 
 /**
@@ -145,7 +144,7 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
   const foundNow = () => stat(path).catch(() => undefined);
   const before = isNew ? undefined : await foundNow();
   if (before !== undefined && !before.isFile()) return await writeFile(path, content);
-  // Before counting links: a killed writer's partial file may be a hard link to this file.
+  // First removes a killed writer's partial file, which may count as a hard link to this one.
   await removeAbandoned(path, { begin: `.${basename(path)}.`, end: partialEnd });
   const found = isNew ? undefined : await foundNow();
   if (found !== undefined && (found.nlink > 1 || found.uid !== process.getuid?.()))
@@ -172,11 +171,11 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
   });
 };
 
-/** Syncs a directory's creations, renames and removals. */
+/** Makes creations, renames and removals in a directory durable. */
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
 
-/** Directories made during each running work; async hooks would slow every promise. */
+/** Directories made by each running work. Async hooks would slow every promise. */
 const running = new Set<string[]>();
 
 /** Runs `work`; if it fails, removes the empty directories that only it can have made. */
@@ -212,7 +211,7 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
     await mkdir(path);
     for (const made of running) made.push(path);
   } catch (error) {
-    // Another process may have created it meanwhile.
+    // Another process may have made it meanwhile.
     if (codeOf(error) !== 'EEXIST' || !(await exists(path))) throw error;
   }
   if (durably) await syncDirectory(parent);

@@ -10,15 +10,15 @@ import { replaceFile, syncDirectory } from './durable.js';
 /** Byte ranges by file name. */
 export type Extents = ReadonlyMap<string, readonly Extent[]>;
 
-/** Parses a line; undefined if a crash truncated it or left zeros. */
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** Parses a line. If a crash damaged it, its range is written again. */
 const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
-  // Ranges without a valid line are written again.
   const entry = jsonOrNone(line);
   const { shard, begin, end } = isObject(entry) ? entry : {};
   return typeof shard === 'string' && isCount(begin) && isCount(end) ? { shard, begin, end } : undefined;
 };
 
-/** Returns a journal's extents; empty without a journal. */
 export const readJournal = async (path: string): Promise<Extents> => {
   const extents = new Map<string, Extent[]>();
   const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {
@@ -35,7 +35,7 @@ export const readJournal = async (path: string): Promise<Extents> => {
   return extents;
 };
 
-/** Joins adjacent extents, so that a shard written in order takes one line. */
+/** Joins adjacent extents, so that a shard written in order needs one line. */
 const merge = (extents: readonly Extent[]): Extent[] => {
   const merged: Extent[] = [];
   for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
@@ -58,7 +58,10 @@ const linesOf = (shard: string, extents: readonly Extent[]): string =>
     .map((extent) => `${JSON.stringify({ shard, ...extent })}\n`)
     .join('');
 
-/** A journal of written extents. Lines are appended after fdatasync of the shard, so they survive a crash. */
+/**
+ * A journal of written extents. A line is appended after fdatasync of the shard, so its extents survive a
+ * crash.
+ */
 export class Journal {
   readonly #file: FileHandle;
 
@@ -66,7 +69,7 @@ export class Journal {
     this.#file = file;
   }
 
-  /** Opens a journal with only the `known` extents, durably, so that no stale line remains. */
+  /** Opens a journal with the `known` extents only, durably, so that no stale line remains. */
   static async open(path: string, known: Extents): Promise<Journal> {
     const lines = [...known].map(([shard, extents]) => linesOf(shard, extents)).join('');
     await replaceFile(path, lines, `${path}.new`);

@@ -16,7 +16,7 @@ import { covers, type Extents, Journal } from './journal.js';
 import { beginShardFile } from './shard-file.js';
 import type { Staging } from './staging.js';
 
-/** Bytes of a shard between journal entries: the most that a crash loses, besides running tasks. */
+/** Bytes of a shard between journal entries. A crash loses at most these, and the running tasks. */
 const unrecordedBytes = 256 * 1024 * 1024;
 
 interface OpenShard {
@@ -26,7 +26,7 @@ interface OpenShard {
   unrecorded: Extent[];
 }
 
-/** A merge's shards in the staging directory. Bytes are journalled after a sync. */
+/** The shards of a merge, in the staging directory. Bytes are synced, then journalled. */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
   readonly #done: Extents;
@@ -117,7 +117,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Journals the remaining bytes.
+   * Journals the shard's remaining bytes.
    *
    * @throws the codes of `begin`, and NON_FINITE
    */
@@ -137,7 +137,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return join(this.#directory, file);
   }
 
-  /** After a stop, journals open shards. Waits for all syncs. */
+  /** Journals shards left open by a stop. Waits for all syncs. */
   async close(): Promise<void> {
     for (const [shard, opened] of [...this.#open]) this.#recordAndClose(shard, opened);
     await this.#queue;
@@ -160,8 +160,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue
       .then(() => shard.file.close())
       .catch((cause: unknown) => {
-        // NFS may report a full disk only at close. The error is kept for the next call, because nothing may
-        // be awaiting the queue.
+        // NFS may report a full disk only at close. The next call throws the error, because nothing may be
+        // awaiting the queue.
         this.#failure ??= this.#failed(shard.name, cause);
       });
   }

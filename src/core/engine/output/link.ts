@@ -9,7 +9,7 @@ import type { InputFiles } from '../input-files.js';
 import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
-/** `reflink`: a copy-on-write copy. */
+/** `reflink` makes a copy-on-write copy. */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
 /** Ways to make a shard that equals an input file. */
@@ -50,7 +50,7 @@ export interface Linking {
   readonly warnings: readonly string[];
 }
 
-/** Codes of file systems, kernels and files that cannot reflink. */
+/** Error codes for file systems, kernels and files that cannot reflink. */
 const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY'];
 
 /**
@@ -89,9 +89,9 @@ const linkEach = async (
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   for (const { file, path } of verbatim) {
-    // An earlier run could not reflink the shard and has copied some bytes.
+    // Skips models in memory, and shards that an earlier run could not reflink.
     if (link === undefined && (staging.done.has(file) || isInMemory(path))) continue;
-    // Resolves symbolic links, as in hub snapshots, because link(2) does not follow them.
+    // Resolves symbolic links, which hub snapshots contain: link(2) does not follow them.
     const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
     await rm(to, { force: true });
     const refusal = await linkFileBy[link ?? 'reflink'](from, to).catch(
@@ -109,7 +109,7 @@ const linkEach = async (
 };
 
 /**
- * Checks that symbolic links lead to the files that were read. To be called before the output is renamed.
+ * Checks that symbolic links lead to the files that were read. Call it before the output is renamed.
  *
  * @throws INPUT_CHANGED, READ_FAILED
  */

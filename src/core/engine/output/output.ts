@@ -17,9 +17,9 @@ import { hashHere } from './checksums.js';
 export interface Output {
   /** Absolute path with links resolved. */
   readonly path: string;
-  /** True if it contains a checkpoint by layerloom. */
+  /** True if the directory contains a checkpoint that layerloom wrote. */
   readonly replaces: boolean;
-  /** Repeats the check; to be called under the staging lock, when no other run can replace the output. */
+  /** Repeats the check. Call it under the staging lock, when no other run can replace the output. */
   readonly again: () => Promise<Output>;
 }
 
@@ -58,7 +58,7 @@ export const checkOutput = async (
   return { path, replaces: true, again };
 };
 
-/** Refuses to replace an output that contains an input, which would be deleted. */
+/** Refuses an output that contains an input, which replacing it would delete. */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   await checkApart(out, inputs);
   for (const file of inputs.flatMap((input) => [...foundModels(input), ...input.files]))
@@ -69,7 +69,7 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
       });
 };
 
-/** Returns files that are missing in `layerloom.json` or were changed since; all files if it is invalid. */
+/** Returns files that `layerloom.json` does not list or that changed since; all files if it is invalid. */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {
     const { ino } = await stat(directory);
@@ -88,7 +88,7 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   const foreign: string[] = [];
   for (const name of names) {
     const path = join(directory, name);
-    // Statement and signature describe only the former output, so they may be removed with it.
+    // Ignores statement and signature: they describe only the former output and may go with it.
     if (name === statementName || name === signatureName) continue;
     const recorded = provenance.get(name);
     const isOurs = recorded === undefined ? folders.has(name) : await isAsWritten(path, recorded, written);
@@ -97,14 +97,14 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   return foreign;
 };
 
-/** `link` is for shards; `bytes` and `sha256` are for side files. */
+/** A file in `layerloom.json`: `link` of shards, `bytes` and `sha256` of side files. */
 interface Recorded {
   readonly link?: unknown;
   readonly bytes?: unknown;
   readonly sha256?: unknown;
 }
 
-/** True if a file has the recorded content or is older than the record. */
+/** True if a file is as recorded, or no newer than the record. */
 const isAsWritten = async (
   path: string,
   { link, bytes, sha256 }: Recorded,
@@ -112,18 +112,17 @@ const isAsWritten = async (
 ): Promise<boolean> => {
   const found = await lstat(path, { bigint: true });
   if (link === 'symbolic') return found.isSymbolicLink();
-  // The store may have replaced a damaged shard, and this may be the last hard link.
+  // Allows any file: the store may have replaced a damaged shard whose last hard link this is.
   if (link === 'stored') return found.isFile();
-  // A hard link has its input's modification time, which may be newer.
+  // A hard link has the modification time of its input, which may be newer.
   if (link === 'hard' && found.nlink > 1n) return true;
   if (!found.isFile()) return false;
   if (found.mtimeNs <= written) return true;
   return Number(found.size) === bytes && (await hashHere(path)) === sha256;
 };
 
-/** Reads recorded files by name; undefined without a `layerloom.json` by layerloom. */
+/** Returns each file's entry in `layerloom.json`, by name; undefined if layerloom wrote none. */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, Recorded> | undefined> => {
-  // The file may be missing or another program's.
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
   const provenance = jsonOrNone(text, ownFile);
   if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;

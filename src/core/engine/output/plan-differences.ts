@@ -4,10 +4,10 @@ import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import { adapterConfigName } from '../../models/checkpoint/files/file-names.js';
 import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 
-/** Parts of a plan that must agree to continue a staging directory. */
+/** Parts of a plan that must be equal to continue from a staging directory. */
 export type StagedPlan = Pick<MergePlan, 'layerloom' | 'method' | 'recipe' | 'inputs' | 'shards' | 'files'>;
 
-/** Returns what identifies a file's content; not ctime, which hard links change. */
+/** Returns what identifies a file's content. Ignores ctime, which hard links change. */
 const contentOf = (file: FileIdentity | undefined) =>
   file === undefined
     ? undefined
@@ -19,15 +19,14 @@ const contentOf = (file: FileIdentity | undefined) =>
       };
 
 /**
- * Returns what identifies an input: a hub model's origin, because it may be in either cache; otherwise the
- * path.
+ * Returns what identifies an input: its path, or for a hub model, which may be in either cache, its origin.
  */
 const placeOf = (input: PlannedInput) => [
   input.role,
   ...foundModels(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
-/** Returns what identifies side files; for hub models only names. */
+/** Returns what identifies side files; of hub models, only the names. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   const folders = inputs.flatMap(foundModels).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>
@@ -37,7 +36,6 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/** Lists differences between plans that prevent continuing a staging directory. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

@@ -5,7 +5,7 @@ import { tensorsInFile } from '../../plan/tensors-in-file.js';
 
 type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
 
-/** Returns a shard's header; empty for an unchanged input file, whose header is copied. */
+/** Returns a shard's header; empty for a whole input file, whose header is copied. */
 export const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
   verbatim === undefined ? writer.encodeHeader(tensorsInFile(tensors)) : new Uint8Array();
 

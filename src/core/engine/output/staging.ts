@@ -14,12 +14,15 @@ import { type Extents, readJournal } from './journal.js';
 import { foreignFiles, type Output } from './output.js';
 import { planDifferences, type StagedPlan } from './plan-differences.js';
 
-/** `.OUT.layerloom-partial/`: checkpoint, plan, journal, and a lock that shows whether a merge is running. */
+/**
+ * The directory `.OUT.layerloom-partial/`: checkpoint, plan, journal, and a lock that shows whether a merge
+ * is running.
+ */
 export interface Staging {
   readonly directory: string;
   readonly checkpoint: string;
   readonly journal: string;
-  /** Valid extents of an earlier run. */
+  /** Extents from an earlier run that are still valid. */
   readonly done: Extents;
   readonly warnings: readonly string[];
   /** Syncs everything and renames the checkpoint into place. Returns warnings about later failures. */
@@ -29,7 +32,7 @@ export interface Staging {
   keep(): Promise<void>;
 }
 
-/** Longest plan file; plans are written as one string, so none is longer. */
+/** Maximum length of a plan file: that of a string, as which plans are written. */
 const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
 
 export const nameBeside = (out: string, what: string): string =>
@@ -38,8 +41,8 @@ export const nameBeside = (out: string, what: string): string =>
 export const stagingPath = (out: string): string => nameBeside(out, 'partial');
 
 /**
- * Opens a staging directory, unless a running merge has locked it. Removes a dead run's leftovers or, with
- * `resume`, continues them if plan and inputs agree.
+ * Opens a staging directory, unless a running merge has locked it. Removes an interrupted run's files or,
+ * with `resume`, continues it if plan and inputs are equal.
  *
  * @throws OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
  */
@@ -90,7 +93,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
 };
 
 /**
- * Throws like `openStaging`, without writing.
+ * Checks what `openStaging` would find, without writing.
  *
  * @returns bytes of an earlier run that `openStaging` would keep
  * @throws OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
@@ -106,7 +109,6 @@ export const checkStaging = async (out: string, plan: StagedPlan, resume: boolea
   return [...done.values()].reduce((total, extents) => total + bytesOf(extents), 0);
 };
 
-/** True if another process holds the lock. */
 export const isLocked = async (path: string): Promise<boolean> => {
   const file = await open(path, 'r+').catch(() => undefined);
   if (file === undefined) return false;
@@ -118,9 +120,9 @@ export const isLocked = async (path: string): Promise<boolean> => {
 };
 
 /**
- * Locks a staging directory. Refuses links and other users' directories, because its content will be removed
- * and anyone can create one in a shared folder. If the former holder removed the lock file before we locked
- * it, the path leads to another inode or nowhere: then retries.
+ * Locks a staging directory. Refuses links and other users' directories: its content will be removed, and
+ * anyone can create one in a shared folder. Retries if the former holder removed the lock file before we
+ * locked it; the path then leads to another inode or nowhere.
  */
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
   const path = join(directory, 'lock');
@@ -151,8 +153,7 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
 };
 
 /**
- * Makes a staging directory. Only the output's parents are synced, because the directory need not survive a
- * crash.
+ * Makes a staging directory. Syncs only the output's parents, because the directory need not survive a crash.
  */
 const makeStaging = async (directory: string): Promise<void> => {
   await makeDirectories(dirname(directory), true);
@@ -168,9 +169,9 @@ const begin = async (
   await rm(paths.journal, { force: true });
   await rm(paths.checkpoint, { recursive: true, force: true });
   await mkdir(paths.checkpoint);
-  // Synced, so that no crash brings back an old plan or journal beside this merge's shards.
+  // Syncs, so that no crash brings back an old plan or journal beside this merge's shards.
   await syncDirectory(directory);
-  // Atomic, because a truncated plan would look like another plan.
+  // Writes atomically, because a truncated plan would look like another plan.
   await replaceFile(paths.plan, JSON.stringify(plan), `${paths.plan}.new`);
   await syncDirectory(directory);
 };
@@ -185,7 +186,7 @@ const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): voi
   if (differences.length > 0) throw new LayerloomError('RESUME_MISMATCH', { staging, differences });
 };
 
-/** Returns journalled extents of intact shards; removed or linked shards are written again. */
+/** Returns the journalled extents of intact shards. Removed shards and links are written again. */
 const validExtents = async (
   paths: { checkpoint: string; journal: string },
   plan: StagedPlan,
@@ -200,9 +201,9 @@ const validExtents = async (
 };
 
 /**
- * Publishes the checkpoint. An earlier output by layerloom is exchanged atomically or, if the file system
- * cannot, renamed first. It is removed last, unless it has foreign files. The plan is durably removed first:
- * otherwise, after a crash, `--resume` would take the earlier output's shards for the merge's.
+ * Publishes the checkpoint. An earlier output of layerloom is exchanged atomically or, if the file system
+ * cannot, renamed first; it is removed last, unless it has foreign files. Before, the plan is removed
+ * durably: otherwise, after a crash, `--resume` would take the earlier output's shards for the merge's.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
  */
@@ -231,7 +232,7 @@ const publish = async (
   return await removeAs(former, path);
 };
 
-/** Puts `directory` at `path`, whose directory becomes `former`. */
+/** Moves `directory` to `path`, whose directory becomes `former`. */
 export const takePlace = async (directory: string, path: string, former: string): Promise<void> => {
   if (exchange(directory, path)) await rename(directory, former);
   else await setAside(path, former, directory);
@@ -247,17 +248,17 @@ const setAside = async (path: string, former: string, checkpoint: string): Promi
   }
 };
 
-/** Random suffix of names from `removeAs`. */
+/** Random suffix of the names that `removeAs` gives. */
 const token = /^[0-9a-f]{8}$/;
 
 /**
- * Completes removals by killed runs.
+ * Completes removals that killed runs began.
  *
  * @returns warnings about former checkpoints
  */
 const leftovers = async (out: string): Promise<string[]> => {
   const [former, removed] = [basename(nameBeside(out, 'former-')), basename(nameBeside(out, 'removed-'))];
-  // In a writable but unreadable directory, leftovers are not found.
+  // Finds no leftovers in a writable but unreadable directory.
   const names = await readdir(dirname(out)).catch(() => []);
   const warnings: string[] = [];
   for (const name of names) {
@@ -286,7 +287,7 @@ const removeAs = async (
   return await tryRemove(renamed ? doomed : directory);
 };
 
-/** Closes the lock first: NFS keeps directories with open files. */
+/** First closes the lock: NFS keeps directories with open files. */
 const remove = (directory: string, out: string, lock: FileHandle): Promise<string[]> =>
   removeAs(directory, out, () => lock.close());
 

@@ -13,9 +13,9 @@ import { withFile } from './durable.js';
 /**
  * Hashes files of weights and each of their tensors, reading each file once.
  *
- * @param digest returns a file's digests; default: reads the file
+ * @param digest returns the digests of a file; default: reads it
  * @returns partial digests if the pool was stopped
- * @throws READ_FAILED, DUPLICATE_TENSOR, the codes of a header
+ * @throws READ_FAILED, DUPLICATE_TENSOR, and errors of reading a header
  */
 export const digestWeights = async (
   directory: string,
@@ -58,7 +58,7 @@ export interface DigestedFile {
  * @returns undefined if the pool was stopped
  */
 export const digestFile = (path: string, pool: WorkerPool): Promise<DigestedFile | undefined> =>
-  // O_NONBLOCK, because opening a pipe would wait.
+  // Does not wait for the writer of a pipe.
   withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, async (handle) => {
     const found = await handle.stat();
     if (!found.isFile()) throw new Error('it is not a file');

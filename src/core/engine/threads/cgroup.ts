@@ -4,14 +4,14 @@ const read = (path: string): string[] => {
   try {
     return [readFileSync(path, 'utf8')];
   } catch {
-    // Missing means no limit of this kind.
+    // No file means no such limit.
     return [];
   }
 };
 
 /**
- * Reads version 2 files of the process's group and its ancestors, since all limits apply; SLURM limits a job
- * several groups above its processes. Empty with cgroups version 1.
+ * Reads files of cgroups version 2, of the process's group and its ancestors: all limits apply, and SLURM
+ * limits a job several groups above its processes. Empty with version 1.
  */
 export const cgroupTexts = (file: string): string[] => {
   const group = /^0::(?<path>.*)$/m.exec(read('/proc/self/cgroup')[0] ?? '')?.groups?.['path'] ?? '/';
@@ -21,5 +21,5 @@ export const cgroupTexts = (file: string): string[] => {
   );
 };
 
-/** Reads a version 1 file at the path that containers see. */
+/** Reads a file of cgroups version 1 at the path that containers see. */
 export const cgroup1Text = (file: string): string | undefined => read(`/sys/fs/cgroup/${file}`)[0];

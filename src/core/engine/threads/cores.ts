@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { cgroup1Text, cgroupTexts } from './cgroup.js';
 
-/** Returns the quota in cores (cgroups version 2 or 1), or Infinity. */
+/** Returns the cgroup's CPU quota (version 2 or 1) in cores, or Infinity. */
 const cgroupQuota = (): number => {
   const unified = cgroupTexts('cpu.max');
   const quotas =
@@ -12,6 +12,6 @@ const cgroupQuota = (): number => {
   return Math.min(...cores.filter((one) => Number.isFinite(one) && one > 0));
 };
 
-/** Returns the number of cores allowed by affinity and quota, rounded up. */
+/** Returns the number of cores that affinity and quota allow, rounded up. */
 export const usableCores = (): number =>
   Math.max(1, Math.min(availableParallelism(), Math.ceil(cgroupQuota())));

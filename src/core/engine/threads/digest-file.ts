@@ -9,7 +9,7 @@ import type { DigestResult, FileDigests, FileToDigest } from './task.js';
 
 const blockBytes = 64;
 
-/** Some ten milliseconds of work, in whole SHA-256 blocks. */
+/** Bytes for some ten milliseconds of work, in whole SHA-256 blocks. */
 const partBytes = 16 * 1024 * 1024;
 
 const wholeBlocks = (bytes: number): number => bytes - (bytes % blockBytes);
@@ -25,8 +25,8 @@ export const digestFile = (file: FileToDigest, shared: BigInt64Array): DigestRes
 };
 
 /**
- * Hashes each range together with the same part of the file, because two streams take little longer than one
- * (`native/kernels/sha256.hpp`).
+ * Computes the hash of a range and the whole file's side by side, because two at once take little longer than
+ * one (`native/kernels/sha256.hpp`).
  *
  * @returns undefined if the addon cannot hash here or did not finish
  */
@@ -55,12 +55,12 @@ const byAddon = ({ fd, bytes, ranges }: FileToDigest, shared: BigInt64Array): Fi
     if (addon.hash([rest], ofFile, shared)?.outcome !== 'done') return undefined;
     return { sha256: hexOf(ofFile), ranges: found };
   } catch {
-    // Also if the addon cannot be loaded, because attesting does not need it.
+    // Attesting does not need the addon, so it may also fail to load.
     return undefined;
   }
 };
 
-/** A buffer per thread: V8 would let buffers of many files accumulate. */
+/** Kept for each thread: V8 would let buffers of many files accumulate. */
 let buffer: Buffer | undefined;
 
 /** @returns undefined if cancelled */

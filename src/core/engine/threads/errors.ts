@@ -2,7 +2,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { itemAt } from '../../base/errors/lookup.js';
 import type { JobStatus } from '../../native/job.js';
 
-/** The tensor that a failed job reads; with `file`, the tensor that it writes. */
+/** The tensor that a failed job was reading or, with `file`, writing. */
 export interface Failing {
   readonly tensor: string;
   readonly dtype?: string;

@@ -5,11 +5,11 @@ import { type UsableMemory, usableMemory } from './memory.js';
 
 export interface FittingThreads {
   readonly threads: number;
-  /** A warning that fewer threads are used, or that even these may be too many. */
+  /** Warns that fewer threads are used, or that even these may need too much memory. */
   readonly warning?: string;
 }
 
-/** Returns how many threads, up to `wanted`, fit into free memory; at least one. */
+/** Returns how many threads fit into free memory: from 1 to `wanted`. */
 export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMemory()): number => {
   let threads = wanted;
   while (threads > 1 && memoryWith(need, threads) > now) threads -= 1;

@@ -3,9 +3,9 @@ import { hexOf, stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
 export interface HashingThreads {
-  /** Returns the number of cores without a task, at two threads per core; may be negative. */
+  /** Returns the number of cores without a task. Two threads count as one core; may be negative. */
   idle(): number;
-  /** Hashes one file, or two together; undefined if the pool is stopped. */
+  /** Hashes the next part of one or two files; undefined if the pool is stopped. */
   hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;
   /** Hashes a file without native code; undefined if the pool is stopped. */
   checksum(fd: number): Promise<ChecksumResult | undefined>;
@@ -20,7 +20,7 @@ interface Hashed {
 
 /**
  * Hashes files part by part. A thread hashes two files together in little more time than one
- * (`native/kernels/sha256.hpp`), and two threads of a core share its SHA-256 unit. So while all cores are
+ * (`native/kernels/sha256.hpp`), and the two threads of a core share its SHA-256 unit. So while all cores are
  * busy, a file waits for a second file or an idle core.
  */
 export class Hashing {
@@ -44,7 +44,7 @@ export class Hashing {
     });
   }
 
-  /** Starts waiting files; to be called when another task ends. */
+  /** Starts waiting files. Call it whenever another task ends. */
   start(): void {
     while (this.#waiting.length > 0) {
       const idle = this.#threads.idle();

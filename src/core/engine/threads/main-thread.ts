@@ -2,16 +2,16 @@ import { isMove, operandsOf } from '../../methods/operations/index.js';
 import type { MergePlan, PlannedTensor } from '../../plan/plan.js';
 import { operandKind } from '../../tensor/stored-tensor.js';
 
-/** Bytes that the main thread reads and writes in the time that starting two threads takes. */
+/** Bytes that the main thread reads and writes in the time that it takes to start two threads. */
 const mostBytes = 64e6;
 
-/** Output bytes per task. Between tasks, about a millisecond each, the main thread handles signals. */
+/** Output bytes per task. A task takes about a millisecond; the main thread handles signals between tasks. */
 export const mainThreadSlice = 1024 * 1024;
 
-/** True if the main thread is faster than starting threads: few bytes, only copied or averaged. */
+/** True if the main thread is done sooner than threads could start: few bytes, only copied or averaged. */
 export const suitsMainThread = ({ cost, shards }: Pick<MergePlan, 'cost' | 'shards'>): boolean =>
   cost.bytesToRead + cost.bytesToMeasure + cost.bytesToWrite <= mostBytes &&
-  // Does not use the stated cost, because `checkPlan` checks only offsets.
+  // Counts the bytes itself: a plan's stated cost is not checked.
   shards.flatMap(({ tensors }) => tensors).reduce((sum, { begin, end }) => sum + end - begin, 0) <=
     mostBytes &&
   shards.every(({ tensors }) => tensors.every(isSimple));

@@ -8,7 +8,6 @@ export interface UsableMemory {
   readonly now: number;
 }
 
-/** Returns the memory limit of cgroups, version 1 or 2, in bytes. */
 export const memoryLimit = (): number | undefined => {
   // `constrainedMemory` reads only the process's own group. No limit appears as `max`, 0 or the largest
   // integer.
@@ -19,6 +18,6 @@ export const memoryLimit = (): number | undefined => {
 
 export const usableMemory = (): UsableMemory => {
   const most = memoryLimit() ?? totalmem();
-  // Elsewhere, free memory excludes reclaimable caches. How much others in the cgroup use is unknown.
+  // Other systems do not count reclaimable caches as free. How much others in the cgroup use is unknown.
   return { most, now: process.platform === 'linux' ? Math.min(most, freemem()) : most };
 };

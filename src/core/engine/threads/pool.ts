@@ -16,21 +16,20 @@ import type {
 } from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
-/** Totals over all threads, updated as the run proceeds. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
-/** If a task on the main thread takes longer, threads take the others: the storage may hang. */
+/** After a slower task on the main thread, threads do the rest: the storage may hang. */
 const slowMilliseconds = 100;
 
 /**
- * Worker threads with a cancel flag and counters in shared memory. Reports the first reason to stop: a
+ * Worker threads, which share a cancel flag and counters in memory. Reports the first reason to stop: a
  * failure or the caller's signal.
  *
- * Terminating a thread inside the addon would crash the process, so threads are terminated only after all
- * tasks have ended. Callers may leave promises unawaited.
+ * Terminating a thread inside the addon would crash the process. So threads are terminated only after all
+ * tasks have ended. Callers may leave promises unawaited, as `Promise.all` does after a failure.
  */
 export class WorkerPool {
   #threads: number;
@@ -48,7 +47,7 @@ export class WorkerPool {
     checksum: (fd) => this.#carryOut('checksum', fd),
   });
   #room: number;
-  /** Tasks that wait for a slot. Not queued in piscina, so that a stopped pool can drop them. */
+  /** Tasks that wait for a slot. They do not wait in piscina, so that a stopped pool can drop them. */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
   #disposal: Promise<void> | undefined;
@@ -65,7 +64,6 @@ export class WorkerPool {
     return this.#threads;
   }
 
-  /** Sets the number of threads, before the first task. */
   useThreads(threads: number): void {
     if (this.#started !== undefined) throw new Error('the threads have been started');
     this.#threads = threads;
@@ -73,7 +71,7 @@ export class WorkerPool {
   }
 
   /**
-   * Computes on the main thread, task by task, until one is slow. Hashes and comparisons still start threads.
+   * Computes on the main thread, task by task, until one is slow. Hashes and comparisons still use threads.
    */
   useMainThread(): void {
     this.useThreads(1);
@@ -92,7 +90,7 @@ export class WorkerPool {
 
   /**
    * Runs `work` in two lanes per thread, so that one task runs and one is queued. An error in a lane stops
-   * the pool. Returns, or throws the reason to stop, when no task is running.
+   * the pool. Waits until no task is running; then throws the reason if the pool was stopped.
    */
   async inLanes(work: () => Promise<void>): Promise<void> {
     const lane = () => work().catch((error: unknown) => this.stop(error));
@@ -113,7 +111,7 @@ export class WorkerPool {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  // In a stopped pool, or if the cancel flag ended the job, throws the reason. A job that ended before seeing
+  // Throws the reason in a stopped pool, or if the cancel flag ended the job. A job that ends before it sees
   // the flag returns its result.
 
   run(jobs: readonly Job[]): Promise<Results['run']> {
@@ -131,7 +129,7 @@ export class WorkerPool {
   /**
    * Hashes a file. If the pool is stopped, the result has neither hash nor error.
    *
-   * @param mayWait while cores are busy, for another file to hash together
+   * @param mayWait may wait, while cores are busy, for another file to hash together
    */
   checksum(fd: number, mayWait = true): Promise<ChecksumResult> {
     return this.#tracked(this.#hashing.add(fd, mayWait));
@@ -148,7 +146,7 @@ export class WorkerPool {
     return result?.digests;
   }
 
-  /** Compares ranges of two files; in a stopped pool, throws the reason. */
+  /** Compares ranges of two files. In a stopped pool, throws the reason. */
   async compare(a: number, b: number, extents: readonly Extent[]): Promise<CompareResult> {
     const result = await this.#task('compare', { a, b, extents });
     if (result === undefined || this.stopped) throw this.#stopped?.reason;
@@ -170,7 +168,7 @@ export class WorkerPool {
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
-    // If starting failed, a task has reported it.
+    // If starting failed, a task has reported why.
     await (await this.#started?.catch(() => undefined))?.release();
   }
 
@@ -185,7 +183,7 @@ export class WorkerPool {
     return result;
   }
 
-  /** Runs a task; undefined if the pool is stopped before a slot is free. */
+  /** Runs a task; undefined if the pool is stopped before the task begins. */
   #task<N extends TaskName>(name: N, task: Tasks[N]): Promise<Results[N] | undefined> {
     return this.#tracked(this.#carryOut(name, task));
   }
@@ -206,7 +204,7 @@ export class WorkerPool {
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       if (this.#main && (name === 'run' || name === 'measure')) {
-        // Allows signals, timers and writes between tasks.
+        // Lets signals, timers and writes run between tasks.
         await setImmediate();
         if (this.stopped) return undefined;
         const { carryOut } = await import('./worker.js');
@@ -221,7 +219,7 @@ export class WorkerPool {
       if (this.stopped) return undefined;
       return await threads.run({ name, task, shared: this.#shared });
     } catch (error) {
-      // Tasks return failures as results, so a thread died or did not start.
+      // Tasks return their failures as results, so here a thread died or did not start.
       this.stop(error);
       throw error;
     } finally {

@@ -3,10 +3,10 @@ import type { Measurement } from '../../native/measure.js';
 import type { Solver } from '../../native/solve.js';
 import type { Extent } from '../../tensor/extent.js';
 
-// Messages between the engine and its workers: plain data, because structured clone drops classes.
+// Messages between the engine and its workers. They are plain data, because structured clone drops classes.
 
 export interface Tasks {
-  /** Contiguous slices of a shard. */
+  /** Jobs to do in order. */
   run: readonly Job[];
   measure: Measurement;
   solve: Solver;
@@ -35,13 +35,12 @@ export interface Message<N extends TaskName = TaskName> {
   readonly shared: SharedArrayBuffer;
 }
 
-/** NaN and infinite elements that a job found in its watched values. */
 export interface FoundNonFinite {
   readonly job: number;
   readonly elements: readonly NonFiniteElement[];
 }
 
-/** The result of jobs; `job` is the index of the one that failed. */
+/** Result of jobs. `job` is the index of the one that failed. */
 export type RunResult =
   | { readonly ok: true; readonly nonFinite: readonly FoundNonFinite[] }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
@@ -50,19 +49,19 @@ export type Computed<Found> =
   | { readonly ok: true; readonly found: Found; readonly nonFinite: readonly NonFiniteElement[] }
   | { readonly ok: false; readonly status: JobStatus };
 
-/** A hexadecimal hash; undefined if cancelled. */
+/** Hash in hexadecimal; undefined if cancelled. */
 export type ChecksumResult =
   | { readonly ok: true; readonly sha256: string | undefined }
   | { readonly ok: false; readonly reason: string };
 
-/** A file that is hashed up to `begin`, with the hash's state. */
+/** A file that is hashed up to `begin`, and the state of its hash. */
 export interface PartOfFile {
   readonly fd: number;
   readonly begin: number;
   readonly state: Uint32Array;
 }
 
-/** `hashed` is undefined if native code cannot hash the files. */
+/** `hashed` is undefined if native code cannot hash these files. */
 export interface HashResult {
   readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
 }
@@ -74,13 +73,12 @@ export interface FileToDigest {
   readonly ranges: readonly Extent[];
 }
 
-/** Hexadecimal hashes of the file and of each range. */
 export interface FileDigests {
   readonly sha256: string;
   readonly ranges: readonly string[];
 }
 
-/** Digests; undefined if cancelled. */
+/** Undefined `digests` if cancelled. */
 export type DigestResult =
   | { readonly ok: true; readonly digests: FileDigests | undefined }
   | { readonly ok: false; readonly reason: string };

@@ -10,17 +10,17 @@ import type { Message, Results, TaskName } from './task.js';
  */
 const workerFile = pathToFileURL(shipped('dist/core/engine/threads/worker-entry.cjs')).href;
 
-/** A running and a queued task per thread, so that none waits for the main thread. */
+/** Each thread has a running and a queued task, so that none waits for the main thread. */
 export const tasksOfThread = 2;
 
 const keptMs = 2000;
 
-/** Idle threads for the next run, until the timer ends them. */
+/** Idle threads, kept for the next run until the timer ends them. */
 let kept: { readonly threads: Threads; readonly timer: NodeJS.Timeout } | undefined;
 
 /**
- * Threads that serve one run at a time. Afterwards they are kept briefly for a run with as many threads,
- * because starting takes longer than a small merge. They do not keep the process alive.
+ * Threads that serve one run at a time. Afterwards they are kept briefly for another run with as many
+ * threads, because starting takes longer than a small merge. They do not keep the process alive.
  */
 export class Threads {
   readonly #count: number;
@@ -39,14 +39,14 @@ export class Threads {
   }
 
   /**
-   * Takes kept threads, or starts new ones.
+   * Takes the kept threads, or starts new ones.
    *
    * @throws THREADS_UNAVAILABLE
    */
   static async start(count: number, onError: (error: unknown) => void): Promise<Threads> {
     // Imported on demand, because planning needs no threads.
     const { Piscina } = await import('piscina').catch((cause: unknown) => {
-      // Too many open files, for instance.
+      // For instance, too many files are open.
       throw withCode(cause);
     });
     const threads = takeKept();
@@ -58,26 +58,28 @@ export class Threads {
     try {
       const piscina = new Piscina({
         filename: workerFile,
-        // Makes each thread load the file at its start. Without an exported name, piscina would load it again
+        // Makes threads load the file when they start. Without an export's name, piscina would load it again
         // as an ES module.
         name: 'run',
-        // Does not pass on Node's own flags, because some, such as --input-type, suit only the main script.
+        // Drops Node's own flags, because some, such as --input-type, suit only the main script.
         execArgv: [],
         minThreads: count,
         maxThreads: count,
         concurrentTasksPerWorker: tasksOfThread,
-        // Small, because workers hold no tensors in V8.
+        // Limits memory, because workers hold no tensors in V8.
         resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
       });
       return new Threads(count, piscina, onError);
     } catch (cause) {
-      // Node's message names the missing permission.
+      // Keeps Node's error, which names the missing permission.
       if (codeOf(cause) === 'ERR_ACCESS_DENIED') throw cause;
       throw new LayerloomError('THREADS_UNAVAILABLE', { reason: reasonOf(cause) }, { cause });
     }
   }
 
-  /** Runs a task without piscina's `signal`, which would terminate a thread in the middle of a write. */
+  /**
+   * Runs a task. Does not use piscina's `signal`, which would terminate a thread in the middle of a write.
+   */
   async run<N extends TaskName>(message: Message<N>): Promise<Results[N]> {
     try {
       return (await this.#piscina.run(message)) as Results[N];
@@ -88,7 +90,7 @@ export class Threads {
   }
 
   /**
-   * Keeps the threads for a later run; ends them if one failed or others are kept. No task may be running.
+   * Keeps the threads for a later run. Ends them if one failed or others are kept. No task may be running.
    */
   async release(): Promise<void> {
     if (this.#failed || kept !== undefined) {

@@ -11,7 +11,7 @@ import type { Extent } from '../../tensor/extent.js';
 import { digestFile } from './digest-file.js';
 import type { Computed, FoundNonFinite, Message, Results, TaskName, Tasks } from './task.js';
 
-// A synchronous native call. `shared` is memory that all threads share.
+// A synchronous native call. All threads have the memory `shared` in common.
 
 type Work<N extends TaskName> = (task: Tasks[N], shared: BigInt64Array) => Results[N];
 
@@ -28,14 +28,14 @@ const run: Work<'run'> = (jobs, shared) => {
 const computed = <Found>(found: Found, status: JobStatus): Computed<Found> =>
   status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
 
-/** Measures, and returns sums, never weights. */
+/** Measures, and returns sums but no weights. */
 const measure: Work<'measure'> = (measurement, shared) => {
   const { program, measures } = measurement;
   const found = measures.map((one) => new Float64Array(sizeOf(one, program)));
   return computed(found, addon.measure(measurement, found, shared));
 };
 
-/** Solves, and returns a few numbers; matrices go to files. */
+/** Solves, and returns a few numbers. Matrices go to files. */
 const solve: Work<'solve'> = (solver, shared) => {
   const found = new Float64Array(sizeOfSolution(solver));
   return computed(found, addon.solve(solver, found, shared));
@@ -45,7 +45,7 @@ const compareBytes = 1024 * 1024;
 
 let compareBuffers: readonly [Buffer, Buffer] | undefined;
 
-/** Compares two files; if one ends early, the difference is at its end. */
+/** Compares ranges of two files. If a file ends early, its end is the difference. */
 const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   compareBuffers ??= [Buffer.allocUnsafeSlow(compareBytes), Buffer.allocUnsafeSlow(compareBytes)];
   const [of, other] = compareBuffers;
@@ -70,10 +70,9 @@ const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   }
 };
 
-/** Some ten milliseconds of work, in whole SHA-256 blocks. */
+/** Bytes for some ten milliseconds of work, in whole SHA-256 blocks. */
 const hashBytes = 16 * 1024 * 1024;
 
-/** Hashes with the processor's SHA-256 instructions, if available. */
 const hash: Work<'hash'> = (files, shared) => {
   try {
     const ranges = files.map(({ fd, begin }) => {
@@ -81,7 +80,7 @@ const hash: Work<'hash'> = (files, shared) => {
       const length = Math.min(left, hashBytes);
       return { fd, start: 0, begin, length, last: length === left };
     });
-    // Some file systems report size 0; such files are hashed to their end without native code.
+    // Files for which the system reports size 0 are hashed to the end without native code.
     if (ranges.some(({ begin, length }) => begin + length === 0)) return { hashed: undefined };
     const states = new Uint32Array(files.length * stateWords);
     for (const [index, { state }] of files.entries()) states.set(state, index * stateWords);
@@ -93,15 +92,15 @@ const hash: Work<'hash'> = (files, shared) => {
     });
     return { hashed };
   } catch {
-    // Also if the addon cannot be loaded, because checking files against records does not need it.
+    // Checking files against records does not need the addon, so it may also fail to load.
     return { hashed: undefined };
   }
 };
 
-/** A buffer per thread: V8 would let buffers of many files accumulate. */
+/** Kept for each thread: V8 would let buffers of many files accumulate. */
 let checksumBuffer: Buffer | undefined;
 
-/** Hashes a file at explicit positions, because threads share the descriptor. */
+/** Hashes a file, reading at explicit positions, because threads share its descriptor. */
 const checksum: Work<'checksum'> = (fd, shared) => {
   const hash = createHash('sha256');
   checksumBuffer ??= Buffer.allocUnsafeSlow(1024 * 1024);

@@ -7,7 +7,10 @@ import { failureOf } from '../../threads/errors.js';
 import type { WorkerPool } from '../../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
-/** Elements of a block. Results depend on this, because sums are taken within blocks, then over blocks. */
+/**
+ * Number of elements in a block. Results depend on it, because sums are taken within blocks, then over
+ * blocks.
+ */
 const blockElements = 4 * 1024 * 1024;
 
 export interface ElementRange extends Pick<NativeProgram, 'scattered'> {
@@ -17,7 +20,7 @@ export interface ElementRange extends Pick<NativeProgram, 'scattered'> {
 }
 
 /**
- * @param most elements of a block, unless a single row has more
+ * @param most maximum number of elements in a block, unless one row has more
  * @param rowsTogether blocks are multiples of this number of rows
  */
 export const blocksOf = (
@@ -48,7 +51,7 @@ export const inParts = (blocks: readonly ElementRange[], most: number): ElementR
   return parts;
 };
 
-/** Measures with a result per row; others are summed. */
+/** Measures with a result per row; results of others are summed. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
 /** Sums block results in block order, however workers finish, so that totals are the same in every run. */
@@ -99,7 +102,7 @@ export class BlockSums {
 const addTo = (whole: Float64Array, part: Float64Array): void => {
   if (part.length !== whole.length)
     throw new RangeError(`${part.length} sums of a block for ${whole.length}`);
-  // Loops over indexes, because `entries()` would allocate a pair per number.
+  // Loops over indexes: `entries()` would allocate a pair per number.
   for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
 };
 
@@ -111,7 +114,6 @@ export interface TensorMeasures {
 
 export interface Measured {
   readonly found: readonly Float64Array[];
-  /** NaN and infinity among the watched values. */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 

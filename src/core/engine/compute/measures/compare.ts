@@ -13,7 +13,7 @@ import { blocksOf, type ElementRange, measureBlock, type TensorMeasures } from '
 import { BlockMeasurer } from './measure.js';
 
 export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number>> {
-  /** False if bits cannot be compared. Quantised tensors count as float32. */
+  /** False if dtypes differ. Quantised tensors count as float32. */
   readonly isOneDtype: boolean;
 }
 
@@ -29,9 +29,8 @@ interface Comparing {
 }
 
 /**
- * Compares models. Skips byte ranges that they share (hard links); equal bytes need no arithmetic. If some
- * blocks of a tensor differ, reads its equal blocks again for the norm. Results do not depend on the number
- * of threads.
+ * Compares models. Skips byte ranges that both share (hard links); equal bytes need no arithmetic. If a
+ * tensor differs, reads its equal blocks again for its norm. Results do not depend on the number of threads.
  *
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
@@ -91,7 +90,7 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   };
 };
 
-/** Comparisons count NaN and infinity instead of refusing them. */
+/** Lets NaN and infinity pass, because comparisons count them. */
 const leaveAlone = (): void => undefined;
 
 const sourcesOf = ({ sources, reads }: PlannedComparison): readonly StoredTensor[] =>
@@ -99,7 +98,7 @@ const sourcesOf = ({ sources, reads }: PlannedComparison): readonly StoredTensor
 
 const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
 
-/** Returns a one-column program, so that blocks may begin at any element. */
+/** Treats stored tensors as one column, so that blocks may begin anywhere. */
 const programFor = ({ elements, shape, sources }: PlannedComparison): Program =>
   new Program(sources.every(isStored) ? [elements, 1] : shape);
 
@@ -126,7 +125,7 @@ const measuresOf = async (
   };
 };
 
-/** Returns a predicate: both sources are the same range of one inode. */
+/** Returns a predicate: true if both sources are the same range of one inode. */
 const sharing = async (inputs: InputFiles) => {
   const known = new Map<string, Promise<string>>();
   const fileOf = (source: StoredTensor): Promise<string> => {
@@ -149,7 +148,7 @@ const inodeOf = async (fd: number): Promise<string> => {
   return `${dev} ${ino}`;
 };
 
-/** Returns the equal blocks in a floating-point tensor that differs elsewhere, whose norm is missing. */
+/** Returns the equal blocks of a floating-point tensor that differs elsewhere; their norm is missing. */
 const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): ElementRange[] => {
   if (!planned.numbers || !isOneDtype) return [];
   const isEqual = ({ index }: ElementRange) => numberOf(itemAt(found, index), 'otherBits') === 0;

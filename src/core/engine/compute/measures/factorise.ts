@@ -9,19 +9,17 @@ import { BlockMeasurer } from './measure.js';
 import { type Lowerer, lowerMatrices, type Solving, solve } from './solve.js';
 
 export interface FactorTarget {
-  /** The tensor's name, for errors; with the seed, it selects the random numbers. */
+  /** Name of the tensor, for errors. With the seed, it also selects the random numbers. */
   readonly tensor: string;
   readonly seed: string;
   readonly shape: readonly [number, number];
   readonly matrix: Operand;
-  /** Rank, from 1 to the smaller extent. */
+  /** Rank: from 1 to the smaller dimension. */
   readonly rank: number;
-  /** Choose the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F; default `rank`. */
+  /** Chooses the smallest rank, up to `rank`, that keeps this share of ‖Δ‖²_F; default: `rank`. */
   readonly share?: number | undefined;
   readonly dtype: FactorDtype;
-  /**
-   * Write left as [rank, rows] and right as [columns, rank], as needed for embeddings and `fan_in_fan_out`.
-   */
+  /** Writes left as [rank, rows] and right as [columns, rank], for embeddings and `fan_in_fan_out`. */
   readonly transposed: boolean;
   /** Place of `lora_B`, or of `lora_A` if transposed: `rows · rank` elements. */
   readonly left: Location;
@@ -30,18 +28,16 @@ export interface FactorTarget {
 }
 
 export interface Factors {
-  /** The rank used; 0 if Δ is 0, or has NaN or infinity, and nothing was written. */
+  /** The rank used. 0 if Δ is 0, or if it has NaN or infinity and nothing was written. */
   readonly rank: number;
   readonly squares: number;
   /** ‖Δ − left · right‖²_F, with rounded factors. */
   readonly error: number;
-  /** Number of NaN and infinite elements in Δ. */
   readonly nonFinite: number;
-  /** The `rank` largest singular values of Δ, descending. */
   readonly singularValues: readonly number[];
 }
 
-/** Truncated SVD by a randomised range finder; √σ goes to each factor. */
+/** Returns a truncated SVD by a randomised range finder. Each factor gets √σ. */
 export const factorisation = async (
   { seed, shape, matrix, share = 1, tensor, ...how }: FactorTarget,
   lowerer: Lowerer,

@@ -9,7 +9,7 @@ import { overInputs, type RunControls, type RunCost } from '../../run.js';
 import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import { refusedNonFinite } from './non-finite.js';
 
-/** How much of a change from the base (source 0) survives quantisation. */
+/** Pairs of tensors whose change from the base (source 0) is to be quantised. */
 export interface KeptChangesPlan {
   readonly inputs: readonly PlannedInput[];
   readonly scheme: QuantisingScheme;

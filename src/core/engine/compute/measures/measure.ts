@@ -27,7 +27,7 @@ import {
 import { describeNonFinite, firstOf, type NonFiniteValue, refusedNonFinite } from './non-finite.js';
 import { pursueRows } from './pursue.js';
 
-/** `ids` are the values' indexes in the emitted program. */
+/** Returns measures over values, which `ids` numbers in the emitted program. */
 type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
 
 /** Called for a tensor's first NaN or infinity. */
@@ -37,13 +37,13 @@ const refuse: OnNonFinite = (value, _, remedy) => {
   throw refusedNonFinite(value, remedy);
 };
 
-/** Limits of a sample: number of pieces, elements per piece, share of the tensor. */
+/** Size of a sample: number of pieces, elements in each, share of the tensor. */
 const samplePieces = 64;
 const pieceElements = 16 * 1024;
 const sampled = 1 / 64;
-/** Elements first searched for a tie near a bound; doubled each time. */
+/** Number of elements first searched for a tie near a bound; doubles each time. */
 const searchedFirst = 2 ** 16;
-/** Histograms have 32-bit counts. */
+/** Maximum count in a histogram. */
 const mostCounted = 2 ** 32 - 1;
 /** Smaller tensors are measured whole, because a sample would save little. */
 const leastSampled = 2 ** 20;
@@ -198,7 +198,7 @@ export class BlockMeasurer implements Measurer {
     );
   }
 
-  /** Finds a tie from a range's beginning or end; undefined if it has fewer than `ordinal` elements. */
+  /** Finds the `ordinal`-th tie from the beginning or end of a range; undefined if it has fewer. */
   async findAmong(
     program: Program,
     { value, bits, ordinal }: Pick<TiedElement, 'value' | 'bits' | 'ordinal'>,
@@ -292,7 +292,6 @@ export class BlockMeasurer implements Measurer {
     return sums.found;
   }
 
-  /** Returns results in block order. */
   async #over(
     blocks: readonly ElementRange[],
     program: Program,

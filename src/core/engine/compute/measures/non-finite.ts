@@ -35,18 +35,18 @@ export const describeNonFinite = (
   };
 };
 
-/** Returns the element with the smallest index; of several, the program's first. */
+/** Returns the element with the smallest index; of several, the first cause's. */
 export const firstOf = (elements: readonly NonFiniteElement[]): NonFiniteElement | undefined =>
   elements.toSorted((a, b) => a.element - b.element || a.cause - b.cause)[0];
 
-/** Elements that the program's value depends on. */
+/** Returns the elements on which the program's value depends. */
 export const elementsOfValue = (
   index: number,
   { watchedOf }: Emitted,
   elements: readonly NonFiniteElement[],
 ): NonFiniteElement[] => elements.filter(({ watched }) => itemAt(watchedOf, index).includes(watched));
 
-/** Finds each shard's first NaN or infinity, in whatever order slices are computed. */
+/** Keeps the first NaN or infinity of each shard, in whatever order slices are computed. */
 export class NonFiniteShards<S> {
   readonly #found = new Map<S, { begin: number; found: NonFiniteElement; value: NonFiniteValue }>();
 

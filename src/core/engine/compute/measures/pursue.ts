@@ -6,12 +6,12 @@ import type { WorkerPool } from '../../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 import { solve } from './solve.js';
 
-/** Most targets of a task, and most float32 numbers kept for them. */
+/** Maximum number of targets in a task, and of float32 numbers kept for them. */
 const mostTargets = 256;
 const mostNumbers = 8 * 1024 * 1024;
 
 /**
- * Results of a row do not depend on other rows.
+ * Approximates rows. A row's result does not depend on other rows.
  *
  * @throws INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped
  */

@@ -11,18 +11,18 @@ import { openScratch } from '../scratch.js';
 import { BlockMeasurer } from './measure.js';
 import { nativeProgram } from './native-program.js';
 
-/** Elements [first, first + count); whole rows unless the tensor is stored. */
+/** Elements [first, first + count). Must be whole rows, unless the tensor is stored. */
 export interface ElementSlice {
   readonly first: number;
   readonly count: number;
 }
 
-/** Most operands with cached statistics, which may hold tables of rows. */
+/** Maximum number of cached programs, which may hold tables of rows. */
 const mostKept = 64;
 
 /**
- * Reads values as float32, with NaN and infinity. Native jobs compute slices into unlinked files, so that
- * numbers equal a merge's.
+ * Reads values as float32, including NaN and infinity. Native jobs compute them into unlinked files, so they
+ * equal a merge's.
  */
 export class ValueReader {
   readonly #pool: WorkerPool;
@@ -78,7 +78,7 @@ export class ValueReader {
     const program = new Program(isStored(operand) ? [elementsOf(shape), 1] : shape, this.#inputs.idOf);
     const measurer = new BlockMeasurer(this.#pool, this.#inputs, 'a tensor', () => undefined);
     const value = await lowerOperand(operand, { tensor: 'a tensor', program, measurer });
-    // A sum of one term with weight 1 converts any dtype to float32 without changing a number.
+    // A one-term sum of weight 1 converts to float32 exactly.
     return program.emit([program.linear([value], [1])]);
   }
 }

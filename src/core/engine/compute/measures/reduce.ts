@@ -18,11 +18,10 @@ import { BlockMeasurer } from './measure.js';
 export type ReduceOptions = RunControls;
 
 export interface ReducedTensor {
-  /** Σ |expert − base| by row, per expert. */
+  /** For each expert, Σ |expert − base| by row. */
   readonly magnitudes: readonly Float64Array[];
-  /** For each pair i ≤ j: Σ δᵢδⱼ, how many elements both changed, how many with equal signs. */
+  /** For each pair i ≤ j: Σ δᵢδⱼ, how many elements both changed, how many in the same direction. */
   readonly pairs: Float64Array;
-  /** Numbers of NaN and infinite elements in the base, then in each expert. */
   readonly nonFinite: readonly number[];
 }
 
@@ -35,10 +34,8 @@ export interface Reduced<T> {
 
 interface Reducing {
   readonly wanted: TensorMeasures;
-  /** Has the numbers of elements and columns. */
   readonly program: Program;
   readonly isEmpty: boolean;
-  /** Makes the result from each measure's sums over all blocks. */
   readonly resultOf: (found: readonly Float64Array[]) => ReducedTensor;
 }
 
@@ -53,7 +50,7 @@ interface Lowered {
   readonly base: Value | undefined;
   readonly experts: readonly {
     readonly index: number;
-    /** The tensor if it is read, else its difference from the base. */
+    /** The tensor itself if it is read, otherwise its difference from the base. */
     readonly value: Value;
     readonly difference: Value;
   }[];
@@ -96,7 +93,7 @@ const reducing = async (
     experts.length === 0
       ? []
       : [
-          // A base that is not read has no NaN or infinity to exclude.
+          // Without the base, there is no NaN or infinity of the base to exclude.
           { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
           ...(pairs ? [{ kind: 'overlaps', values } as const] : []),
           ...values.map((value) => ({ kind, value }) as const),
@@ -124,10 +121,10 @@ const reducing = async (
   };
 };
 
-/** NaN and infinity are counted, and refused by the caller. */
+/** Lets NaN and infinity pass: they are counted, and the caller refuses them. */
 const leaveAlone = (): void => undefined;
 
-/** Returns the sums for all pairs of experts; 0 for an expert equal to the base. */
+/** Returns the sums of all pairs of experts; 0 for an expert that equals the base. */
 const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
   const differing = places.filter((place) => place !== -1).length;
   const sums: number[] = [];
@@ -140,7 +137,7 @@ const pairsOf = (places: readonly number[], found: Float64Array | undefined): Fl
   return Float64Array.from(sums);
 };
 
-/** Lazy, so that only tensors in progress hold sums. */
+/** Yields lazily, so that only tensors in progress hold sums. */
 const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockOf> {
   for (const [index, tensor] of tensors.entries()) {
     if (tensor.isEmpty) continue;
@@ -150,7 +147,7 @@ const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockO
 };
 
 /**
- * Reads every input byte once. Sums do not depend on the number of threads.
+ * Sums differences, reading every input byte once. Results do not depend on the number of threads.
  *
  * @param keep reduces a tensor's result: float64 sums of a large model's rows would take gigabytes
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED

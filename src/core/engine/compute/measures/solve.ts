@@ -13,13 +13,12 @@ import { nativeProgram } from './native-program.js';
 
 export interface Matrices {
   readonly program: NativeProgram;
-  /** Values in order of operands. */
+  /** Index of each operand's value. */
   readonly values: readonly number[];
   readonly paths: readonly string[];
 }
 
 export interface Lowerer {
-  /** The tensor's name, for errors. */
   readonly tensor: string;
   readonly measurer: Measurer;
   readonly inputs: InputFiles;
@@ -43,12 +42,12 @@ export const lowerMatrices = async (
 
 export interface Solving {
   readonly solver: Solver;
-  /** Paths of each program's sources, for errors. Only the first program's values are checked for NaN. */
+  /** Paths of each program's sources, for errors. NaN is searched only in values of the first program. */
   readonly sources: readonly (readonly string[])[];
 }
 
 /**
- * The result has the same bits with every instruction set and number of threads.
+ * Runs a solver. The result has the same bits with every instruction set and number of threads.
  *
  * @throws INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
  */

@@ -24,12 +24,11 @@ interface Written {
   readonly name: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /** Each expert's difference from the base, as float32. */
   readonly changes: readonly Value[];
 }
 
 export interface WholeModelOptions extends RunControls {
-  /** Allow NaN or infinite sums; otherwise throws NON_FINITE. */
+  /** Allows NaN or infinite sums, which otherwise throw NON_FINITE. */
   allowNonFinite?: boolean | undefined;
 }
 
@@ -61,7 +60,7 @@ const overTaskVectors = async <T>(
   return result;
 };
 
-/** TIES as its authors implement it. */
+/** Whole-model numbers of TIES, as its authors compute them. */
 export interface Trimming {
   readonly thresholds: readonly number[];
   /** Sign of Σ sign(Σ kept changes) over all elements. */
@@ -69,9 +68,9 @@ export interface Trimming {
 }
 
 /**
- * Finds thresholds over all tensors together. As in the authors' code, an expert's threshold is the (⌊share ·
- * n⌋ + 1)-th largest magnitude. All elements equal to it are kept, which may exceed the share. The majority
- * sign is computed after trimming.
+ * Finds one threshold per expert, over all tensors together. As in the authors' code, it is the (⌊share · n⌋
+ * + 1)-th largest magnitude, and all elements equal to it are kept, which may exceed the share. The majority
+ * sign is that of trimmed changes.
  *
  * @param shares share of elements to keep, by expert
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
@@ -120,7 +119,7 @@ const majoritySignOf = async (
 };
 
 /**
- * Sums |expert − base| of each tensor, by expert.
+ * For each tensor, sums |expert − base| by expert.
  *
  * @throws the codes of `findTrimming`, and NON_FINITE
  */
@@ -131,7 +130,7 @@ export const sumMagnitudes = (
 ): Promise<Float64Array[]> =>
   overTaskVectors(inputs, tensors, options, async (written, pool) => {
     const sums: Float64Array[] = [];
-    // Few tensors at a time: tasks for all blocks of a large model would take hundreds of megabytes.
+    // Takes few tensors at a time: tasks for all blocks of a large model would need hundreds of megabytes.
     await pool.eachInLanes(written.entries(), async ([index, { program, measurer, changes }]) => {
       sums[index] = await measurer.magnitudes(program, changes);
     });

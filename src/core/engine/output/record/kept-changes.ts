@@ -15,7 +15,6 @@ export interface QuantisedOutput {
   readonly all: KeptChange;
 }
 
-/** Describes kept changes; undefined if nothing was measured. */
 export const describeKeptChanges = (
   plan: MergePlan,
   changes: ReadonlyMap<string, KeptSums>,

@@ -28,7 +28,7 @@ export interface ShardRecord {
   readonly sha256?: string;
   /** Key in a batch's store. */
   readonly key?: string;
-  /** How the shard was linked to an input or to the store; absent if written. */
+  /** How the shard was linked to an input or to the store; absent if it was written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
 }
 
@@ -118,8 +118,8 @@ const provenanceOf = (
 };
 
 /**
- * Writes an output's files beside its shards; the caller syncs the directory. `layerloom.json` comes last:
- * files modified later are the user's.
+ * Writes an output's files beside its shards; the caller syncs the directory. Writes `layerloom.json` last,
+ * because files modified later count as the user's.
  *
  * @throws READ_FAILED, WRITE_FAILED
  */
@@ -135,13 +135,13 @@ export const writeSideFiles = async (
     await writing(path, () => writeWithFolder(path, content));
     return recordOf(name, content);
   };
-  // In parallel, so that the disk can combine syncs.
+  // Writes in parallel, so that the disk can combine syncs.
   const sideFiles = await Promise.all(
     plan.files.map(async (file) => write(file.name, await contentOf(file))),
   );
   const provenance = provenanceOf(plan, directory, checksums, linked, options, sideFiles);
   const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
-  // The output directory is synced before its rename.
+  // Skips the output directory, which is synced before its rename.
   for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
   const record = sealedText(provenance);
   if (options.digests !== undefined) {

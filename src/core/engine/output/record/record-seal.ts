@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { keptValue } from '../../../base/way.js';
 
-/** Last key of `layerloom.json`: SHA-256 of everything before it. It detects edits but is no signature. */
+/** Last key of `layerloom.json`: the SHA-256 of all before it. Detects edits, but proves no author. */
 export const sealName = 'recordSha256';
 
 export const sealedText = (record: Readonly<Record<string, unknown>>): string => {

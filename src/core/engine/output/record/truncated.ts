@@ -5,11 +5,11 @@ import type { Factors } from '../../compute/measures/factorise.js';
 
 /** A sum of adapter products, truncated to a lower rank. */
 export interface TruncatedProduct {
-  /** The base's parameter that it changes. */
+  /** The parameter of the base that it changes. */
   readonly parameter: string;
   /** Layer; null outside the layers. */
   readonly layer: number | null;
-  /** Rank after truncation, and of the exact sum; for other formulas the matrix's full rank. */
+  /** Rank after truncation. `exactRank` is that of the exact sum, or else the matrix's full rank. */
   readonly rank: number;
   readonly exactRank: number;
   /** ‖Δ‖_F of the exact sum. */
