@@ -13,7 +13,7 @@ export interface AnalysedModel {
   readonly files: readonly FileIdentity[];
 }
 
-/** Facts about a tensor that do not depend on thresholds. */
+/** Facts of a tensor that do not depend on thresholds. */
 export interface TensorRows {
   readonly rows: number;
   readonly parametersPerRow: number;
@@ -22,7 +22,7 @@ export interface TensorRows {
   readonly module: string;
   /** Mean MAV of the finite rows, from float64 sums; 0 without such rows. */
   readonly meanMav: number;
-  /** Number of rows with NaN or infinity; means and fractions exclude these. */
+  /** Number of rows with NaN or infinity, which means and fractions leave out. */
   readonly nonFiniteRows: number;
 }
 
@@ -35,7 +35,7 @@ export interface MavVectors {
   readonly family: string;
   readonly layers: number;
   readonly tensors: Readonly<Record<string, TensorRows>>;
-  /** MAV per row, in float32; NaN for a row with NaN or infinity. */
+  /** MAV of each row, in float32; NaN for a row with NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
@@ -44,7 +44,7 @@ export const fileName = (name: string): string => name.replaceAll('/', '--');
 
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
-/** A tensor's rows, and the share of them above the threshold. */
+/** Facts of a tensor's rows at a threshold. */
 export interface TensorAnalysis extends TensorRows {
   /** Share of finite rows with a MAV above the threshold; 0 without finite rows. */
   readonly fractionAbove: number;
@@ -57,7 +57,7 @@ export interface Analysis {
   readonly threshold: number;
   /** Mean MAV over all finite rows. */
   readonly meanMav: number;
-  /** The expert's magnitude-adjusted weight (paper §5), 1 / meanMav; null if nothing changed. */
+  /** 1 / meanMav, the magnitude-adjusted weight (paper §5); null if nothing changed. */
   readonly inverseMav: number | null;
   readonly base: AnalysedModel;
   readonly expert: AnalysedModel;

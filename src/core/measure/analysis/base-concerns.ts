@@ -24,8 +24,8 @@ import { pairIndex } from '../../tensor/pair-index.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 
-// Compares a sample of a base's weights with its experts', to warn if they were not fine-tuned from it.
-// Thresholds come from 80 pairs (docs/analysis.md), which are all far from them.
+// Compares a sample of a base's weights with its experts', to warn if they were not fine-tuned from it. The
+// thresholds lie far from all of 80 pairs (docs/analysis.md).
 
 const sampledLayers = 4;
 
@@ -33,28 +33,29 @@ const sampledLayers = 4;
 const sampledElements = 32 * 1024;
 
 /**
- * An expert's matrix with a smaller cosine counts as unrelated to the base's. Independent matrices have a
- * cosine near 0; of the 80 pairs, the strongest continued pre-training has 0.8.
+ * A matrix whose cosine with the base's is smaller counts as unrelated. Independent matrices have a cosine
+ * near 0; the strongest continued pre-training among the 80 pairs has 0.8.
  */
 const leastRelated = 0.5;
 
-/** Two task vectors with at least this cosine share nine tenths of the change. */
+/** From this cosine on, two task vectors share nine tenths of their change. */
 const mostAlike = 0.95;
 
 /**
- * If rounding to the expert's dtype explains a larger share of Σ Δ², an analysis measures mostly rounding.
+ * An analysis measures mostly rounding if rounding to the expert's dtype explains more than this share of Σ
+ * Δ².
  */
 const mostRounding = 0.5;
 
-/** If the change's cosine with the base is at least this, the expert counts as a multiple of the base. */
+/** From this cosine of change and base on, the expert counts as a multiple of the base. */
 const mostScaled = 0.98;
 
 interface SampledMatrix {
   readonly name: string;
   readonly elements: number;
   /**
-   * Returns Σ xy of two vectors by their indexes: each expert's change, the base, then the base's rounding to
-   * each expert's dtype.
+   * Returns Σ xy of two vectors. Indexes: the experts' changes, the base, its rounding to each expert's
+   * dtype.
    */
   productOf(a: number, b: number): number;
   /** Returns the number of elements that an expert changed and that are not 0 in the base. */
@@ -64,7 +65,7 @@ interface SampledMatrix {
 /**
  * Returns rows from the middle of a matrix.
  *
- * @param reference the stored base's, without an adapter's change
+ * @param reference the base's stored tensor, without an adapter's change
  */
 const middleRows = (
   input: number,
@@ -76,7 +77,7 @@ const middleRows = (
   return storedTensor(input, { file, begin: first, end: first + rows * bytesOfRow, dtype });
 };
 
-/** Matches experts of a mixture that are not sampled: all but each layer's first. */
+/** Matches all experts of a mixture but each layer's first, which is sampled. */
 const laterExpert = /\.experts\.[1-9]\d*\./;
 
 const isPlain = ({ dtype, quantised, blocks, pieces, shape }: TensorReference): boolean =>
@@ -132,7 +133,7 @@ const sampleOf = (base: OpenedCheckpoint, experts: readonly OpenedCheckpoint[]):
   });
 };
 
-/** Returns the sums of a sampled matrix; undefined for rows with NaN or infinity. */
+/** Returns a sampled matrix's sums; undefined if its rows contain NaN or infinity. */
 const measured = (
   { pairs, nonFinite, magnitudes }: ReducedTensor,
   { name, shape }: PlannedReduction,
@@ -148,18 +149,17 @@ const measured = (
   };
 };
 
-/** Figures about a base and one expert over the sampled matrices. */
 export interface BaseFigures {
   /** ‖Δ‖ / ‖W_base‖. */
   readonly change: number;
-  /** Share of elements that are unchanged, or 0 in the base. */
+  /** Share of elements that are unchanged or are 0 in the base. */
   readonly unchanged: number;
-  /** Number of matrices unrelated to the base's, and the smallest cosine. */
+  /** Number of matrices unrelated to the base's. `cosine` is the smallest. */
   readonly unrelated: { readonly matrices: number; readonly cosine: number };
   readonly matrices: number;
   /** Cosine of the change with the base; ±1 for a multiple of the base. */
   readonly scaled: number;
-  /** Share of Σ Δ² explained by rounding the base to the expert's dtype. */
+  /** Share of Σ Δ² that rounding the base to the expert's dtype explains. */
   readonly rounding: number;
 }
 
@@ -169,7 +169,7 @@ const cosineOf = (product: number, a: number, b: number): number =>
 const figuresOf = (all: readonly SampledMatrix[], expert: number, experts: number): BaseFigures => {
   const squareOf = ({ productOf }: SampledMatrix) =>
     productOf(experts, experts) + 2 * productOf(expert, experts) + productOf(expert, expert);
-  // A matrix of zeros has no direction to compare.
+  // Leaves out matrices of zeros, which have no direction.
   const matrices = all.filter(
     (of) =>
       of.productOf(experts, experts) > 0 &&
@@ -226,9 +226,9 @@ const doubtOf = ({ base, expert }: Named, figures: BaseFigures): string | undefi
 };
 
 /**
- * Warns of a wrong base, judging by rows in the middle of a few layers' matrices, under 4 MB of each model.
- * If the base is another fine-tuning of the experts' base, only a change shared by two experts shows it.
- * Skips quantised weights and weights that are not on this machine.
+ * Warns of a wrong base. Compares rows in the middle of a few layers' matrices, under 4 MB of each model. A
+ * base that is itself a fine-tuning of the experts' base shows only by a change that two experts share. Skips
+ * quantised weights and weights that are not on this machine.
  *
  * @throws INTERRUPTED
  */
@@ -297,7 +297,7 @@ const doubtsIn = (
 };
 
 /**
- * Returns `doubtsOfBase` for each base of recipes with models.
+ * Returns `doubtsOfBase` for each base in the recipes.
  *
  * @throws INTERRUPTED
  */

@@ -11,15 +11,15 @@ export const isLayerMatrix = (tensor: PlacedMatrix): tensor is PlacedMatrix & { 
 export interface Column {
   /** The paper's name, such as `attention.wq.weight`; for other modules, the name after `layers.N.`. */
   readonly name: string;
-  /** The label in the paper's figures, such as `wq`; for other modules, the name without `.weight`. */
+  /** The paper's label, such as `wq`; for other modules, the name without `.weight`. */
   readonly label: string;
-  /** The label in the model's own naming: `q` for `q_proj`, or Meta's `wq`. */
+  /** The model's own label: `q` for `q_proj`, or Meta's `wq`. */
   readonly ownLabel: string;
-  /** Tensor names by layer; rows of a mixture's experts are pooled. */
+  /** Names of tensors by layer. Rows of a mixture's experts are pooled. */
   readonly layers: readonly (readonly string[])[];
 }
 
-/** Label, published name and pattern (Hugging Face or Meta), in the paper's order. */
+/** Label, published name, and pattern for Hugging Face's and Meta's names, in the paper's order. */
 const paperColumns: readonly (readonly [string, string, RegExp])[] = [
   ['wq', 'attention.wq.weight', /^(self_attn\.q_proj|attention\.wq)\.weight$/],
   ['wk', 'attention.wk.weight', /^(self_attn\.k_proj|attention\.wk)\.weight$/],
@@ -32,10 +32,12 @@ const paperColumns: readonly (readonly [string, string, RegExp])[] = [
 
 const shortest = (module: string): string => module.replace(/(_proj)?\.weight$/, '').replace(/^.*\./, '');
 
-/** Pools experts: `block_sparse_moe.experts.3.w1.weight` → `block_sparse_moe.experts.*.w1.weight`. */
+/**
+ * Pools a mixture's experts: `block_sparse_moe.experts.3.w1.weight` → `block_sparse_moe.experts.*.w1.weight`.
+ */
 const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
 
-/** Returns the paper's seven columns in its order, then other matrices; no norms and biases. */
+/** Returns the paper's seven columns in its order, then other matrices. Leaves out norms and biases. */
 export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layers: number): Column[] => {
   const columns = new Map<string, { label: string; ownLabel: string; layers: string[][] }>();
   const add = (name: string, label: string, ownLabel = label): string[][] => {

@@ -6,13 +6,13 @@ import type { MavVectors } from './analysis.js';
 
 /** Overlap of two experts' changes in a layer, outside the layers, or overall. */
 export interface OverlapPart {
-  /** Layer; null outside the layers, and for the whole model. */
+  /** Layer; null outside the layers and for the whole model. */
   readonly layer: number | null;
-  /** Cosine of the task vectors; null if one is 0 or sums overflow. */
+  /** Cosine of the task vectors; null if either is 0 or sums overflow. */
   readonly cosine: number | null;
   /** Share of equal signs among elements that both experts changed; null without such elements. */
   readonly signAgreement: number | null;
-  /** Share of rows, finite in both, above both experts' thresholds. */
+  /** Share of rows above both thresholds, among rows finite in both. */
   readonly rowsAboveInBoth: number;
 }
 
@@ -45,7 +45,6 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
   };
 };
 
-/** Counts rows that are finite in both experts, and those above both thresholds. */
 const countRows = (
   a: Float32Array,
   b: Float32Array,
@@ -53,7 +52,7 @@ const countRows = (
 ): { finite: number; above: number } => {
   if (a.length !== b.length) throw new RangeError(`${a.length} and ${b.length} rows of one tensor`);
   let [finite, above] = [0, 0];
-  // Loops over indexes, because `entries()` would allocate a pair per row.
+  // Loops over indexes: `entries()` would allocate a pair per row.
   for (let row = 0; row < a.length; row += 1) {
     const mavOfA = a[row] ?? Number.NaN;
     const mavOfB = b[row] ?? Number.NaN;
@@ -63,7 +62,7 @@ const countRows = (
   return { finite, above };
 };
 
-/** Returns overlaps by layer; empty if the plan sums no pairs. */
+/** Returns overlaps of each pair; empty if the plan sums no pairs. */
 export const overlapsOf = (
   { tensors, pairs }: ReductionPlan,
   reduced: readonly Pick<ReducedTensor, 'pairs'>[],

@@ -24,7 +24,7 @@ export interface AnalysisPlan {
 }
 
 /**
- * Opens the base and the experts; joins bare adapters with the base.
+ * Opens the base and the experts. A bare adapter is opened on the base.
  *
  * @throws the codes of `openModels`
  */
@@ -45,15 +45,15 @@ export const openBaseAndExperts = async (
 export interface InLayers {
   /** The stack of layers to use: `encoder`, `decoder`, or a name prefix; default: the only one. */
   stack?: string | undefined;
-  /** True if results are by layer: then models with several stacks need `stack`. Default false. */
+  /** True if results are by layer; models with several stacks then need `stack`. Default false. */
   inLayers?: boolean | undefined;
   /** A directory with `config.json` and tokenizer, or that file, for models without them. */
   config?: string | undefined;
 }
 
 /**
- * Plans reading all 1-D and 2-D floating-point tensors that every model has; if vocabularies differ, the rows
- * that models share. Reads only headers.
+ * Plans to read all 1-D and 2-D floating-point tensors that every model has. If vocabularies differ,
+ * embeddings are cut to common rows. Reads only headers.
  *
  * @throws the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`, QUANTISED_WEIGHTS
  */
@@ -103,7 +103,7 @@ export const planAnalysis = async (
   };
 };
 
-/** Plans a tensor's reduction; undefined if the models lack it, `left out` if it has no rows (3-D). */
+/** Plans a tensor's reduction. Undefined if a model lacks it; `left out` if it is 3-D. */
 const reductionOf = (
   name: string,
   models: readonly OpenedCheckpoint[],
@@ -137,7 +137,7 @@ interface ModelTensor {
   readonly path: string;
 }
 
-/** Plans the difference from the base. Bytes equal to the base's are not read. */
+/** Plans the difference from the base, without reading bytes that equal the base's. */
 const differenceOf = ({ input, reference, path }: ModelTensor, base: ModelTensor): PlannedDifference => {
   const isOfBase =
     base.reference.change === undefined &&

@@ -3,7 +3,7 @@ import { roleInside } from '../../models/architecture/roles.js';
 import type { MavVectors } from './analysis.js';
 import { isLayerMatrix } from './columns.js';
 
-/** An expert's change by location, as shares of Σ|Δ| with a sum of 1; all 0 if nothing changed. */
+/** An expert's change by location, in shares of Σ|Δ| with a sum of 1; all 0 if nothing changed. */
 export interface Shares {
   readonly bottom: number;
   readonly middle: number;
@@ -12,13 +12,13 @@ export interface Shares {
   readonly layers: readonly number[];
   /** Shares of a mixture's experts by layer; empty for layers without experts. */
   readonly experts?: readonly (readonly number[])[];
-  /** Mean MAV of matrix rows in layers, as in Fig. 2; absent if either kind of module is missing. */
+  /** Mean MAV of matrix rows in layers, as in Fig. 2; absent if the model lacks attention or feed-forward. */
   readonly modules?: { readonly attention: number; readonly feedForward: number };
 }
 
 const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
 
-/** Computes from mean MAVs of finite rows which layers fine-tuning changed (paper §3.2). */
+/** Returns how much each layer changed (paper §3.2), from mean MAVs of finite rows. */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   const byExpert = Array.from({ length: layers }, () => new Map<number, number>());

@@ -35,14 +35,14 @@ import { assumeTaskVectors, computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
 export interface StatisticsOptions extends ReduceOptions {
-  /** A directory of `analyze`; its `NAME.mav.safetensors` files replace reading weights. */
+  /** A directory of `analyze`, whose `NAME.mav.safetensors` are read instead of weights. */
   analysis?: string | undefined;
-  /** Leave out rows with NaN or infinity, instead of throwing NON_FINITE. Default false. */
+  /** Leaves out rows with NaN or infinity, which otherwise throw NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
 export interface GatherOptions extends StatisticsOptions {
-  /** Return placeholders without reading weights. Checks before the first weight still apply. */
+  /** Returns placeholders without reading weights, after all checks that need none. */
   assume?: boolean | undefined;
 }
 
@@ -135,7 +135,6 @@ const ofAllRows = async (
   }));
 };
 
-/** Returns the non-empty floating-point tensors in the base and every expert. */
 const comparedTensors = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -173,7 +172,7 @@ const tensorsOf = (
   return { tensors, models };
 };
 
-/** True if the recipe's vocabulary gives models rows that they do not store. */
+/** True if, in the recipe's vocabulary, models have rows that they do not store. */
 const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<boolean> => {
   const { vocabulary } = await recipeModelsIn(recipe, await openInputs(recipe), found);
   return vocabulary.models.some((model) => model.vocabulary !== undefined);
@@ -182,8 +181,8 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums |Δ| for nested recipes and changed vocabularies; a tensor's mean MAV is the sum divided by its
- * elements. Only a revert by rows needs single rows' MAVs, and it refuses nested recipes.
+ * Sums |Δ|, for nested recipes and changed vocabularies; divided by the number of elements, this is a mean
+ * MAV. Only a revert by rows needs the MAV of each row, and it refuses nested recipes.
  *
  * @throws INVALID_PARAMETER for a revert by rows, NON_FINITE
  */

@@ -14,17 +14,17 @@ import { type Overlap, overlapsOf } from './overlap.js';
 import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.js';
 
 export interface TaskVectorOptions extends ReduceOptions, InLayers {
-  /** Exclude and count rows with NaN or infinity, instead of throwing NON_FINITE. Default false. */
+  /** Leaves out and counts rows with NaN or infinity, which otherwise throw NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
-  /** Also compare experts with each other, at these thresholds. */
+  /** Returns thresholds at which experts are also compared with each other. */
   thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
-  /** Also compare a sample of weights with the base's; planning a merge does this itself. */
+  /** Also compares a sample of weights with the base's. Planning a merge does so by itself. */
   checkBase?: boolean | undefined;
-  /** Called with the experts' names before weights are read; may throw to stop. */
+  /** Called with the experts' names before weights are read. An error stops the analysis. */
   beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
 
-/** Experts' MAVs by row, and overlaps of pairs if `thresholdsOfPairs` was given. */
+/** The experts' MAVs by row. If `thresholdsOfPairs` was given, also the overlaps of pairs. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];
@@ -68,8 +68,8 @@ export const computeTaskVectors = async (
 };
 
 /**
- * Makes placeholders from headers. MAVs rise from 0 to 1 over a matrix's rows, so that a threshold reverts
- * some; they differ between experts, so that magnitude weights differ.
+ * Returns placeholders, from headers alone. In each matrix, MAVs rise from 0 to 1, so that a threshold
+ * reverts some rows. They differ between experts, so that weights by magnitude differ.
  *
  * @throws the codes of `planAnalysis`
  */

@@ -45,7 +45,7 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
     const tensor = tensors.get(name);
     if (tensor?.dtype !== 'F32' || tensor.shape.length !== 1 || tensor.shape[0] !== rows)
       throw invalidVectors(`it has no vector of ${rows} rows for ${name}`);
-    // Copied, because a Float32Array must begin at a multiple of four.
+    // Copies, because a Float32Array must begin at a multiple of four.
     const copy = Uint8Array.from(bytes.subarray(tensor.begin, tensor.end));
     vectors.set(name, new Float32Array(copy.buffer));
   }

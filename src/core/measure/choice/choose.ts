@@ -3,12 +3,12 @@ import { itemAt } from '../../base/errors/lookup.js';
 import { type ExpertChange, type MeasuredModule, measuredModules } from './expert-change.js';
 import type { Statistic, UnitKind } from './rules.js';
 
-/** A layer or a layer's module, with its shares of both experts' changes. */
+/** A layer, or a module of a layer, with its share of each expert's change. */
 export interface Unit {
   readonly layer: number;
   /** The module; null for the whole layer. */
   readonly module: MeasuredModule | null;
-  /** Shares of each expert add up to 1 over all units. */
+  /** Share of the task expert's change; all units together have 1. */
   readonly task: number;
   readonly language: number;
 }
@@ -20,8 +20,8 @@ export interface ChosenUnit extends Unit {
 }
 
 /**
- * Returns units from the bottom up. A layer's change is the sum over its matrices; a module's is the root of
- * the sum of squares, as the authors of arXiv 2601.22620 compute them.
+ * Returns units from the bottom up. A layer's change is the sum over its matrices. A module's is the root of
+ * the sum of squares, as the authors of arXiv 2601.22620 compute it.
  *
  * @throws MEASUREMENT_INVALID if bases or measures differ, or an expert changed nothing
  */

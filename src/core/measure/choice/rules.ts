@@ -1,11 +1,10 @@
-/** Whole layers, or each layer's attention and feed-forward modules. */
+/** Whole layers, or the attention and feed-forward modules of each layer. */
 export const units = ['layer', 'module'] as const;
 
 export type UnitKind = (typeof units)[number];
 
 /**
- * Statistic that ranks units: the language expert's share (`change`), or that minus the task expert's
- * (`difference`).
+ * Ranks units by the language expert's share (`change`), or by this minus the task expert's (`difference`).
  */
 export const statistics = ['difference', 'change'] as const;
 

@@ -12,7 +12,7 @@ import { compareSideFiles } from './side-file-differences.js';
 /**
  * Compares two models, reading every byte at most once.
  *
- * @param wanted tells by name whether a tensor is compared
+ * @param wanted true for names of tensors to compare
  * @throws the codes of `runComparisons` and `compareSideFiles`
  */
 export const compareModels = async (

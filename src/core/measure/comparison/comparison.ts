@@ -16,17 +16,17 @@ export interface ComparedModel {
 }
 
 /**
- * Differences of a tensor's elements, a in A and b in B, widened to float64. Maximum, means and `relative`
- * are over elements finite in both models. They are null without such elements, and for dtypes that are not
- * floating-point, for which only bits are compared.
+ * How a tensor's elements differ, a in A and b in B, in float64. `max`, `mean`, `rms` and `relative` are over
+ * elements that are finite in both models. They are null without such elements, and for other dtypes, of
+ * whose elements only bits are compared.
  */
 export interface ElementDifferences {
   /**
-   * Elements that differ as numbers: +0 equals −0, NaN equals NaN. For dtypes that are not floating-point,
-   * elements whose bits differ. Null for elements smaller than a byte.
+   * Number of elements that differ as numbers: +0 equals −0, NaN equals NaN. For dtypes that are not
+   * floating-point, counts different bits. Null for elements smaller than a byte.
    */
   readonly differing: number | null;
-  /** Elements whose bits differ; null if dtypes differ or elements are smaller than a byte. */
+  /** Number of elements whose bits differ; null if dtypes differ or elements are smaller than a byte. */
   readonly differingBits: number | null;
   readonly nonFinite: number;
   /** max |a − b| */
@@ -37,7 +37,7 @@ export interface ElementDifferences {
   readonly rms: number | null;
   /** ‖a − b‖ / ‖a‖; also null if a is 0. */
   readonly relative: number | null;
-  /** The first difference: in bits, or as a number if dtypes differ. */
+  /** The first element that differs: in its bits, or as a number if dtypes differ. */
   readonly first: {
     /** Position in row-major order, from 0. */
     readonly index: number;
@@ -89,9 +89,9 @@ export interface TensorComparison {
 export interface Comparison {
   readonly a: ComparedModel;
   readonly b: ComparedModel;
-  /** True for equal tensors, dtypes, shapes and bytes. */
+  /** True if all tensors are equal in dtype, shape and bytes. */
   readonly equal: boolean;
-  /** True for equal tensors and shapes, with all elements equal as numbers. */
+  /** True if tensors and shapes are equal, and all elements as numbers. */
   readonly sameValues: boolean;
   /** Tensors in A's order, then those only in B. */
   readonly tensors: readonly TensorComparison[];

@@ -8,7 +8,7 @@ import type { StoredAs, TensorComparison, TensorState } from './comparison.js';
 import type { ComparedPair } from './open-pair.js';
 
 export type FoundTensor = Pick<TensorComparison, 'name' | 'layer' | 'module' | 'a' | 'b' | 'elements'> & {
-  /** Index of its comparison, or a state known from headers. */
+  /** Index of the comparison, or the state if headers decide it. */
   readonly comparison: number | Exclude<TensorState, 'equal' | 'sameValues' | 'differs'>;
 };
 
@@ -48,7 +48,7 @@ const comparisonOf = (
   if (a.shape.join() !== b.shape.join()) return 'otherShape';
   const numbers = isFloating(a.dtype) && isFloating(b.dtype);
   if (a.dtype !== b.dtype && !numbers) return 'otherDtype';
-  // Elements smaller than a byte are compared as bytes.
+  // Compares elements smaller than a byte as bytes.
   const isWhole = bitsOf(a.dtype) % 8 === 0;
   const source = (input: number, reference: TensorReference): Operand =>
     operandOf(input, isWhole ? reference : { ...reference, dtype: 'U8' });

@@ -14,7 +14,7 @@ export interface KeyDifference {
 }
 
 /**
- * The comparison of a side file.
+ * How a side file differs.
  *
  * - `equal`: the same bytes.
  * - `sameContent`: equal JSON values, written differently.
@@ -53,7 +53,7 @@ const compareContents = (a: Buffer, b: Buffer): Pick<SideFileDifference, 'state'
   return { state: keys.length === 0 ? 'sameContent' : 'differs', keys };
 };
 
-/** Parses a JSON object; undefined for other or damaged files, which are compared by bytes. */
+/** Parses a JSON object. Undefined for other or damaged files, which are compared by bytes. */
 const objectIn = (content: Buffer): Record<string, unknown> | undefined => {
   const value = jsonOrNone(content, { python: true });
   return isObject(value) ? value : undefined;

@@ -1,6 +1,6 @@
 import { moduleOf } from './choose-tensors.js';
 
-/** Families with Mamba layers; PEFT (0.21) refuses factors for their `out_proj`. */
+/** Families with Mamba layers, for whose `out_proj` PEFT (0.21) refuses factors. */
 const ofMamba = new Set<unknown>(['falcon_h1', 'mamba', 'mamba2', 'falcon_mamba', 'nemotron_h']);
 
 const routers = /(^|\.)(gate|router)(\.\w+)?\.weight$/;
@@ -9,9 +9,9 @@ const routers = /(^|\.)(gate|router)(\.\w+)?\.weight$/;
 const embeddings = /(^|\.)relative_attention_bias\.weight$/;
 
 /**
- * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. In
- * transformers 5, routers are not linear modules. If experts have a target's name, such as `gate_proj`, PEFT
- * takes it for an expert's.
+ * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. Routers are
+ * not linear in transformers 5. If experts have a matrix's last name, such as `gate_proj`, PEFT takes it for
+ * theirs.
  */
 export const adaptableIn = (
   tensors: Iterable<string>,

@@ -88,7 +88,7 @@ const configOf = (
   const targets: string[] = [];
   const pattern = emptyTable<number>();
   for (const [leaf, modules] of groupBy(ranks.keys(), leafOf)) {
-    // True if the last part of the name matches no other module.
+    // True if all modules with this last name have factors.
     const isAll = (linear.get(leaf) ?? []).every((module) => ranks.has(module));
     targets.push(...(isAll ? [leaf] : modules));
     const found = new Set(modules.map((module) => ranks.get(module)));
@@ -107,16 +107,16 @@ const configOf = (
     taskType: taskTypeOf(expert.checkpoint.config),
     targetModules: targets,
     rankPattern: pattern,
-    // Equal to each module's rank, so that PEFT applies B · A unscaled.
+    // Alpha equals each module's rank, so that PEFT applies B · A unscaled.
     alphaPattern: pattern,
-    // PEFT loads embeddings of another size even if they are not named.
+    // Leaves out embeddings of another size, which PEFT loads even if they are not named.
     modulesToSave: [
       ...new Set(saved.filter(({ name }) => !vocabulary.includes(name)).map(({ name }) => nameOf(name))),
     ],
   });
 };
 
-/** CAUSAL_LM for decoders that generate text; other models lack methods that PEFT's tasks need. */
+/** Returns CAUSAL_LM for decoders that generate text. Other models lack methods that PEFT's tasks need. */
 const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): string | null => {
   const { architectures, is_encoder_decoder: hasEncoder } = config ?? {};
   const [name] = Array.isArray(architectures) ? (architectures as unknown[]) : [];

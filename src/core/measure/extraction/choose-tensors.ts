@@ -7,9 +7,11 @@ import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 
-/** Chooses the weights of an adapter. Patterns are regular expressions, searched in module names. */
+/** Which weights an adapter gets. Patterns are regular expressions, searched in module names. */
 export interface Choice {
-  /** Weights to factorise; default: linear attention and feed-forward weights to which PEFT gives factors. */
+  /**
+   * Weights to factorise. Default: linear weights of attention and feed-forward to which PEFT gives factors.
+   */
   readonly modules?: readonly string[] | undefined;
   /** Weights not to factorise. */
   readonly exclude?: readonly string[] | undefined;
@@ -19,17 +21,16 @@ export interface Choice {
   readonly saveModules?: readonly string[] | undefined;
 }
 
-/** Names of tensors, each in exactly one list. */
+/** Names of tensors; each is in exactly one list. */
 export interface Chosen {
   readonly factorised: readonly string[];
   readonly saved: readonly string[];
   readonly others: readonly string[];
 }
 
-/** The name without `.weight` or `.bias`. */
 export const moduleOf = (tensor: string): string => tensor.replace(/\.(weight|bias)$/, '');
 
-/** True if `name` is the module's name or its last parts, as PEFT compares names. */
+/** True if `name` is the module's name or its last parts. PEFT compares names in this way. */
 export const isNamed = (module: string, name: string): boolean =>
   module === name || module.endsWith(`.${name}`);
 
@@ -90,7 +91,7 @@ const matching = async (
     return new Set(found.flat());
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;
-    // With flag `u`, Python-only syntax (`\Z`, `{,2}`, `[]x]`) is an error and not misread.
+    // Flag `u` makes Python-only syntax (`\Z`, `{,2}`, `[]x]`) an error; otherwise it would be misread.
     const expected =
       cause instanceof TookTooLong
         ? 'regular expressions that take less time over the names of tensors'

@@ -9,7 +9,7 @@ export interface ExtractedTensor {
   /** [out, in], as stored. */
   readonly shape: readonly [number, number];
   readonly rank: number;
-  /** ‖Δ‖_F, with Δ = W_expert − W_base. */
+  /** ‖Δ‖_F of Δ = W_expert − W_base. */
   readonly norm: number;
   readonly error: number;
   /** Share of ‖Δ‖²_F that B·A keeps: 1 − error². */
@@ -17,32 +17,32 @@ export interface ExtractedTensor {
   readonly singularValues: readonly number[];
 }
 
-/** A changed tensor that is not in the adapter. */
+/** A changed tensor that the adapter lacks. */
 export interface LeftOutTensor {
   readonly name: string;
   /** ‖Δ‖_F */
   readonly norm: number;
 }
 
-/** How much of an expert's change an adapter has: the content of `extract-lora.json`. */
+/** The content of `extract-lora.json`: how much of an expert's change an adapter has. */
 export interface Extraction {
   readonly base: string;
   readonly expert: string;
-  /** The requested rank; smaller matrices have less. */
+  /** The requested rank; small matrices have less. */
   readonly rank: number;
   /** The requested share of ‖Δ‖²_F, or null. */
   readonly energy: number | null;
   readonly dtype: FactorDtype | 'model';
   /** ‖Δ − B·A‖_F / ‖Δ‖_F over the extracted tensors. */
   readonly error: number;
-  /** Share of the model's ‖Δ‖²_F in the adapter, as factors or saved whole. */
+  /** Share of the model's ‖Δ‖²_F that the adapter has, as factors or in tensors saved whole. */
   readonly kept: number;
-  /** Share of the model's ‖Δ‖²_F in omitted tensors. */
+  /** Share of the model's ‖Δ‖²_F in tensors that were left out. */
   readonly lost: number;
   readonly tensors: readonly ExtractedTensor[];
   /** Tensors saved whole (`modules_to_save`). */
   readonly saved: readonly string[];
-  /** Tensors that the expert did not change and the adapter lacks. */
+  /** Tensors that the expert did not change, so the adapter lacks them. */
   readonly unchanged: readonly string[];
   readonly leftOut: readonly LeftOutTensor[];
 }

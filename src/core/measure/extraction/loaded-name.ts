@@ -1,7 +1,7 @@
 /** Families whose language model is under `model.` in files but under `model.language_model.` in classes. */
 const unnamed = new Set<unknown>(['qwen2_vl', 'qwen2_5_vl']);
 
-/** Converts names in files to names in transformers 5, with which PEFT compares targets. */
+/** Returns a function from names in files to names in transformers 5, with which PEFT compares targets. */
 export const loadedNames = (
   config: Readonly<Record<string, unknown>> | undefined,
 ): ((module: string) => string) => {

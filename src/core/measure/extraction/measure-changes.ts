@@ -8,7 +8,7 @@ import { Program } from '../../methods/operations/program/program.js';
 import { lowerOperand } from '../../plan/operands.js';
 import type { ExtractionPlan, PlannedNorm } from './plan-extraction.js';
 
-/** ‖Δ‖²_F, from float64 sums of float32 differences. */
+/** Returns ‖Δ‖²_F, from float64 sums of float32 differences. */
 export const squaresOf = async (
   { pool }: Run,
   inputs: InputFiles,
@@ -16,13 +16,13 @@ export const squaresOf = async (
 ): Promise<number> => {
   const program = new Program(shape);
   if (program.elements === 0) return 0;
-  // The caller reports NaN and infinity in all tensors together.
+  // Ignores NaN and infinity, which the caller reports for all tensors together.
   const measurer = new BlockMeasurer(pool, inputs, name, () => undefined);
   const value = await lowerOperand(change, { tensor: name, program, measurer });
   return itemAt(await measurer.gram(program, [value]), 0);
 };
 
-/** Counts NaN and infinity in each model, for the error. */
+/** Counts NaN and infinity in each model and returns the error. */
 export const nonFiniteError = async (
   { inputs, base, expert }: ExtractionPlan,
   tensors: readonly PlannedNorm[],

@@ -2,7 +2,7 @@ import { valueAt } from '../../base/errors/lookup.js';
 import { vocabularyEdits } from '../../models/checkpoint/config/token-ids.js';
 import type { Model } from '../../plan/compile/inputs/compatible.js';
 
-/** Returns embeddings and heads that have more rows than the base's because of added tokens. */
+/** Returns embeddings and heads that have more rows than the base's, for added tokens. */
 export const resizedIn = (base: Model, { checkpoint, architecture }: Model): readonly string[] =>
   [...checkpoint.tensors].flatMap(
     ([
@@ -22,7 +22,7 @@ export const resizedIn = (base: Model, { checkpoint, architecture }: Model): rea
     },
   );
 
-/** Gives embeddings and heads the expert's shapes, to compare everything else. */
+/** Gives embeddings and heads the expert's shapes, so that the rest can be compared. */
 export const withShapesOf = <Base extends Model>(
   base: Base,
   { checkpoint: { tensors } }: Model,

@@ -36,7 +36,7 @@ export interface PlannedNorm {
 
 export interface PlannedFactors extends PlannedNorm, Pick<ExtractedTensor, 'layer' | 'role'> {
   readonly shape: readonly [number, number];
-  /** The requested rank, or the matrix's smaller extent. */
+  /** The requested rank, but at most the matrix's smaller dimension. */
   readonly rank: number;
   readonly dtype: FactorDtype;
   /** True if the parameter is stored as [in, out], so that the change is (B · A)ᵀ. */
@@ -59,9 +59,9 @@ export interface ExtractionPlan {
   readonly expert: OpenedCheckpoint;
   readonly factors: readonly PlannedFactors[];
   readonly saved: readonly SavedTensor[];
-  /** Saved embeddings and heads whose number of rows differs from the base's. */
+  /** Saved embeddings and heads with another number of rows than the base's. */
   readonly vocabulary: readonly string[];
-  /** Tensors whose change is only measured: saved and left-out ones. */
+  /** Tensors saved whole or left out, whose change is only measured. */
   readonly norms: readonly PlannedNorm[];
   readonly warnings: readonly string[];
 }
@@ -108,7 +108,7 @@ export const planExtraction = async (
     choice,
     adaptableIn(tensors.keys(), config),
   );
-  // In a base with an adapter, tensors are formulas.
+  // Returns operands, because in a base with an adapter, tensors are formulas.
   const operandIn = ({ checkpoint }: OpenedCheckpoint, input: number, name: string): Operand =>
     operandOf(input, valueAt(checkpoint.tensors, name));
   const normOf = (name: string): PlannedNorm => {

@@ -55,7 +55,7 @@ export const summarise = (
   };
 };
 
-/** Warns of the lost change, and names the option that would keep most of it. */
+/** Warns of the lost change, and names the option that saves most of it. */
 export const lossOf = ({ leftOut, lost }: Extraction): string[] => {
   const [first] = leftOut;
   if (first === undefined) return [];

@@ -21,12 +21,12 @@ export interface AnalysedExpert extends Pick<MavVectors, 'name' | 'base' | 'tens
 const ending = vectorsName('');
 
 /**
- * Reads `NAME.json`, or if absent `NAME.mav.safetensors`.
+ * Reads `NAME.json` or, if it is absent, `NAME.mav.safetensors`.
  *
  * @param given a name in the analysis, or the model
- * @param base the base that the expert must have been compared with
+ * @param base the base with which the expert must have been compared
  * @throws PARTITION_INVALID if the expert is missing, unreadable, another model or of another base; the codes
- * of `readVectors` and `readWhole`
+ *   of `readVectors` and `readWhole`
  */
 export const readAnalysedExpert = async (
   analysis: string,

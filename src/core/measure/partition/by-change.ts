@@ -11,10 +11,10 @@ interface Experts {
 }
 
 /**
- * Returns a function that tells which expert changed a parameter more, by mean MAVs over the rows of its unit
- * (tensor, module or layer). Each is divided by the expert's mean over all units, so that a larger learning
- * rate does not decide. In a tie, the task wins. A unit that the analysis left out, such as a 3-D tensor,
- * follows its layer.
+ * Returns a function that tells which expert changed a parameter more. Compares mean MAVs over the rows of
+ * the parameter's unit (tensor, module or layer). Each is divided by the expert's mean over all units, so
+ * that a larger learning rate does not decide. Ties go to the task. A unit that the analysis lacks, such as a
+ * 3-D tensor, follows its layer.
  *
  * @param isFree true for parameters outside the layers, which form modules even if units are layers
  * @throws PARTITION_INVALID for an expert that equals the base

@@ -20,17 +20,17 @@ import {
   partNames,
 } from './partition.js';
 
-/** Parameters of a partition by location. Defaults are the paper's (§4.2), for 32 layers. */
+/** A partition by location. Defaults are the paper's (§4.2), for 32 layers. */
 export interface PartitionByLocation {
   /** First layers that belong to the language: 0 or more. Default 5. */
   bottom?: number | undefined;
   /** Last layers that belong to the language: 0 or more. Default 2. */
   top?: number | undefined;
-  /** Scale both counts from 32 layers to the model's: count · L / 32, rounded half up. Default false. */
+  /** Scales both counts from 32 layers to the model's L: count · L / 32, rounded half up. Default false. */
   scaled?: boolean | undefined;
-  /** Part of embeddings, final norm and head. Default `language`, whose layers are next to them. */
+  /** Part that gets embeddings, final norm and head. Default `language`, whose layers are next to them. */
   others?: PartName | undefined;
-  /** Norms in layers: follow their `layer`, or tensors outside (`others`). Default `layer`. */
+  /** Whether norms in layers go with their layer, or with `others`. Default `layer`. */
   norms?: 'layer' | 'others' | undefined;
 }
 
@@ -38,17 +38,17 @@ export interface PartitionByAnalysis {
   experts: { readonly language: AnalysedExpert; readonly task: AnalysedExpert };
   /** The unit that is assigned as a whole. Default `module`. */
   granularity?: Granularity | undefined;
-  /** Part of parameters outside the layers; default: as the analysis decides. */
+  /** Part that gets parameters outside the layers; default: as the analysis decides. */
   others?: PartName | undefined;
   norms?: 'layer' | 'others' | undefined;
 }
 
 /**
- * Assigns each of a model's parameters to one part. Buffers, integers, other towers (vision, audio) and draft
- * heads are in `neither`, because no side trains them.
+ * Assigns each parameter of a model to one part. Buffers, integers, other towers (vision, audio) and draft
+ * heads go to `neither`, because no side trains them.
  *
  * @throws INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING, PARTITION_INVALID
- * for an expert that changed nothing
+ *   for an expert that changed nothing
  */
 export const partitionOf = (
   base: PartitionBase,

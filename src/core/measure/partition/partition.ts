@@ -9,23 +9,23 @@ export interface PartitionBase {
 
 export { type PartName, partNames, type Side, sides } from '../../methods/framework/part-names.js';
 
-/** By location: the first `bottom` and last `top` layers belong to the language, others to the task. */
+/** By location: the language gets the first `bottom` and last `top` layers, the task the others. */
 export interface FoundByLocation {
   readonly by: 'location';
   readonly bottom: number;
   readonly top: number;
-  /** Part of parameters outside the layers. */
+  /** Part that gets parameters outside the layers. */
   readonly others: PartName;
   readonly norms: 'layer' | 'others';
 }
 
-/** By analysis: each unit goes to the expert that changed it more, relative to that expert's mean. */
+/** By analysis: each unit goes to the expert that changed it more, relative to the expert's mean. */
 export interface FoundByAnalysis {
   readonly by: 'analysis';
   readonly language: { readonly name: string; readonly file: string };
   readonly task: { readonly name: string; readonly file: string };
   readonly granularity: Granularity;
-  /** Part of parameters outside the layers; null if the analysis decides. */
+  /** Part that gets parameters outside the layers; null if the analysis decides. */
   readonly others: PartName | null;
   readonly norms: 'layer' | 'others';
 }
@@ -37,7 +37,7 @@ export const granularities: readonly Granularity[] = ['tensor', 'module', 'layer
 
 export const partitionFormat = 'layerloom-partition-1';
 
-/** The content of `partition.json`: each parameter of a model in exactly one part, in file order. */
+/** The content of `partition.json`. Each parameter is in exactly one part, in file order. */
 export interface Partition {
   readonly format: typeof partitionFormat;
   readonly base: { readonly name: string; readonly path: string };
@@ -52,7 +52,7 @@ export interface Partition {
   readonly parameters: Readonly<Record<PartName, number>>;
 }
 
-/** Returns parameters in the side's own part and in `both`. */
+/** Returns the parameters in a side's part and in `both`. */
 export const trainedBy = ({ parts }: Partition, side: Side): readonly string[] => [
   ...parts[side],
   ...parts.both,

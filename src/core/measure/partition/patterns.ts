@@ -1,7 +1,7 @@
 import type { TensorParts } from '../../methods/framework/tensors/tensor-parts.js';
 import { type Partition, type PartName, partNames } from './partition.js';
 
-/** A common prefix and the names with it, by the part that follows. */
+/** A common prefix: its names, and below it the names by next part. */
 interface Branch {
   readonly names: string[];
   readonly parts: Set<PartName>;
@@ -11,8 +11,8 @@ interface Branch {
 const branch = (): Branch => ({ names: [], parts: new Set(), below: new Map() });
 
 /**
- * Returns patterns by part: `PREFIX.*` if several names share a prefix and are all in the part, otherwise
- * whole names. A part's patterns match exactly its names.
+ * Returns patterns that match exactly a part's names: `PREFIX.*` where all names with a prefix are in the
+ * part, otherwise whole names.
  */
 export const patternsOf = ({ parts }: Pick<Partition, 'parts'>): TensorParts => {
   const found: Record<PartName, string[]> = { language: [], task: [], both: [], neither: [] };

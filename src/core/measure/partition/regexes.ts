@@ -6,7 +6,7 @@ interface LayerName {
   readonly rest: string;
 }
 
-/** Returns a function that splits a name into layer and rest; undefined for names outside the layers. */
+/** Returns a function that splits a name into layer and rest. Undefined for names outside the layers. */
 export const splitterOf = ({
   stack,
   layers,
@@ -16,12 +16,12 @@ export const splitterOf = ({
     if (!name.startsWith(prefix)) return undefined;
     const [, digits, rest] = /^(\d+)\.(.+)$/.exec(name.slice(prefix.length)) ?? [];
     const layer = Number(digits);
-    // Draft layers for multi-token prediction are numbered from L on, and count as outside.
+    // Draft layers for multi-token prediction have numbers from L on. They count as outside.
     return rest === undefined || layer >= layers ? undefined : { layer, rest };
   };
 };
 
-/** Escapes a name for a regular expression; if `isDotLiteral`, leaves dots as they are. */
+/** Escapes a name for a regular expression, except dots if `isDotLiteral`. */
 const escaped = (name: string, isDotLiteral: boolean): string =>
   name.replace(isDotLiteral ? /[\\^$*+?()[\]{}|]/g : /[\\^$.*+?()[\]{}|]/g, '\\$&');
 

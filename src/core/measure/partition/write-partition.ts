@@ -29,7 +29,7 @@ export const checkFormats = (formats: readonly string[] | undefined, out: string
 
 /**
  * Writes a partition to `out`: a file `….json`, or a directory for `partition.json` and one or two files per
- * format. Warns of formats that cannot express the partition; throws if one was requested.
+ * format. Warns of a format that cannot express the partition, or throws if it was requested.
  *
  * @throws OUTPUT_EXISTS if a file exists, PARTITION_UNSUPPORTED, WRITE_FAILED
  */

@@ -1,7 +1,7 @@
 import type { Dtype } from '../../tensor/dtype.js';
 import { rounded, unitAt } from './precision.js';
 
-/** True if `found` equals `wanted`, or `wanted` rounded to the dtype; NaN equals NaN. */
+/** True if `found` equals `wanted`, exactly or rounded to the dtype. NaN equals NaN. */
 export const isCopy = (found: Float32Array, wanted: Float32Array, dtype: Dtype): boolean =>
   found.length === wanted.length &&
   found.every((value, at) => {
@@ -9,13 +9,15 @@ export const isCopy = (found: Float32Array, wanted: Float32Array, dtype: Dtype):
     return value === other || rounded(other, dtype) === value || (Number.isNaN(value) && Number.isNaN(other));
   });
 
-/** Dtypes to which numbers were rounded; each allows a difference of one unit in the last place. */
+/** Dtypes to which numbers were rounded. Each allows a difference of one unit in the last place. */
 export type Grain = readonly Dtype[];
 
-/** Units in the last place by which numbers may differ: float32 sums depend on the order of terms. */
+/**
+ * Returns by how many units in the last place numbers may differ. Float32 sums depend on the order of terms.
+ */
 const unitsOf = (dtype: Dtype): number => (dtype === 'F32' || dtype === 'F64' ? 4 : 1);
 
-/** Returns the largest difference that one rounding causes in a number of this size. */
+/** Returns the largest difference that rounding once causes in a number of this size. */
 export const allowedAt = (size: number, grain: Grain): number =>
   grain.reduce((most, dtype) => Math.max(most, unitsOf(dtype) * unitAt(size, dtype)), 0);
 
@@ -39,10 +41,10 @@ export const beyondRounding = (
   return count;
 };
 
-/** At most this share of elements may differ more from a hypothesis, because sums cancel. */
+/** Share of elements that may differ more, because sums cancel. */
 const mostApart = 1 / 256;
 
-/** Largest difference from a hypothesis in roundings: of an element, and as root mean square. */
+/** Largest difference from a hypothesis, in roundings: of one element, and as root mean square. */
 const [mostRoundings, mostSpread] = [2, 0.75];
 
 /** True if the elements equal a hypothesis up to roundings. */
@@ -70,15 +72,15 @@ export const fits = (
   return beyond <= found.length * share && squares <= found.length * mostSpread ** 2;
 };
 
-/** Relative difference up to which magnitudes at a cut count as equal. */
+/** Relative difference below which magnitudes at a threshold count as equal. */
 const sameCut = 0.02;
 
 /**
- * True if each row has a magnitude equal to a column's most frequent value, which is the cut. Programs keep
- * only some of the changes that equal the cut.
+ * True if every row has a magnitude at the threshold of its column, which is the column's most frequent
+ * value. Programs keep only some of the changes at the threshold.
  */
 export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
-  // Each column is listed twice, because small changes and outliers have separate cuts.
+  // Takes each column twice, because small changes and outliers have separate thresholds.
   const columns = [...(rows[0] ?? []).keys(), ...(rows[0] ?? []).keys()];
   let left = rows;
   while (left.length > 0 && columns.length > 0) {
@@ -129,8 +131,8 @@ export const relativeDistance = (a: Float32Array, b: Float32Array): number => {
 };
 
 /**
- * Solves `wanted` ≈ Σ weight · vector by least squares, with pivots; undefined for linearly dependent
- * vectors.
+ * Solves `wanted` ≈ Σ weight · vector by least squares, with pivots. Undefined if vectors are linearly
+ * dependent.
  */
 export const solveWeights = (
   vectors: readonly Float32Array[],

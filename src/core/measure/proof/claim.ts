@@ -13,7 +13,7 @@ import { isBareAdapter } from '../../models/reading/read-model.js';
 import { locateIfHere } from '../../models/sources/locate.js';
 import { baseOf, withBaseIn } from '../../plan/compile/adapters/named-base.js';
 
-/** mergekit's file for the recipe of an output. */
+/** File in which mergekit writes the recipe of an output. */
 const mergekitName = 'mergekit_config.yml';
 
 const ofRecipes = new Set(['.yml', '.yaml', '.md', '.json']);
@@ -22,11 +22,11 @@ const ofRecipes = new Set(['.yml', '.yaml', '.md', '.json']);
 export type Claim = string | UncheckedRecipe;
 
 /**
- * Reads what an output should be. The text is a recipe, or names a recipe's file, card, record, or a folder
- * with one of these. A model, `BASE+ADAPTER`, or an adapter with a known base, means a copy.
+ * Reads what an output should be. The text is a recipe, or names a file of one, a card, a record, or a folder
+ * with one of these. A model, `BASE+ADAPTER`, or an adapter with a known base, means an exact copy.
  *
  * @throws INVALID_PARAMETER for a folder without recipe and weights, MODEL_NOT_FOUND, BASE_NEEDED, and the
- * codes of `parseAddress`
+ *   codes of `parseAddress`
  */
 export const readClaim = async (against: string): Promise<Claim> => {
   if (isRecipeText(against)) return against;

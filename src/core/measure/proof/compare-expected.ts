@@ -11,7 +11,7 @@ import type { ProvenTensor } from './proof.js';
 import type { Draw } from './sample/draw.js';
 import { type PlannedSample, type ProofSample, planSample } from './sample/plan-sample.js';
 
-/** Set to compare only drawn tiles. */
+/** With `draw`, only drawn tiles are compared. */
 export interface SampleControls {
   readonly draw?: Draw | undefined;
   /** Called before weights are read or fetched. */
@@ -25,11 +25,11 @@ export interface ComparedExpected {
 }
 
 /**
- * Computes expected tensors block by block and compares them with the output's. Reads every input byte once,
+ * Computes expected tensors block by block and compares them with the output's. Reads every input byte once
  * and writes nothing.
  *
- * @param inputs of the plan, then the output
- * @returns comparisons in order of the pairs; a tensor that differs only by roundings is `different`
+ * @param inputs the plan's, then the output
+ * @returns comparisons in the order of pairs; a tensor that differs only by roundings is `different`
  */
 export const compareExpected = async (
   pairs: readonly Pair[],

@@ -15,7 +15,7 @@ type Difference = readonly [key: string, found: unknown, expected: unknown];
 const ofTheWriter =
   /^(_name_or_path|architectures|torch_dtype|dtype|transformers_version|use_cache|_commit_hash|unsloth_\w+|name_or_path|pad_token_id)$/;
 
-/** Keys that change results with the same tensors. */
+/** Keys that change what is computed from the same tensors. */
 const computing = new RegExp(
   `^(${[
     'model_type|auto_map|num_(hidden_)?layers|n_layers?|layer_types|layers_block_type',
@@ -30,17 +30,17 @@ const computing = new RegExp(
   ].join('|')})$`,
 );
 
-/** A longer key is not a setting, and would make the expression slow. */
+/** Maximum length of a setting's key; a longer one would make the expression slow. */
 const longestKey = 64;
 
 const isComputing = (key: string): boolean => key.length <= longestKey && computing.test(key);
 
-/** Keys with unknown defaults, which may change results if only one side has them. */
+/** Keys that may change results if only one side has them, because their defaults are unknown. */
 const decisive = /^(sliding_window|quantization_config|auto_map|\w+_multiplier|\w+_softcapping)$/;
 
 const byMeaning = /^(rope_\w+|tie_word_embeddings)$/;
 
-/** Compares an output's `config.json` with the planned one, and its ties with the inputs'. */
+/** Compares an output's `config.json` with the planned one, and its tying with the inputs'. */
 export const configDifferences = async (
   { files }: Pick<MergePlan, 'files'>,
   inputs: readonly OpenedCheckpoint[],
@@ -57,7 +57,7 @@ export const configDifferences = async (
   const expected = jsonOrNone(text, { python: true });
   if (!isObject(expected)) return { faults: [], warnings: [] };
   const { computed, others } = compare(checkpoint.config, expected);
-  // Loaders of a tied model may ignore a stored head.
+  // If a model is tied, loaders may ignore its stored head.
   if (isTiedInWords(checkpoint) && !inputs.some((input) => isTiedInWords(input.checkpoint)))
     computed.push([tie, true, expected[tie] ?? false]);
   const sentences = computed.map(sentenceOf);
@@ -78,13 +78,16 @@ const mostShown = 200;
 const shortened = (text = 'none'): string =>
   text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
 
-/** Keys whose null means a value derived from other settings; loaders may write that value. */
+/** Keys for which null means a value derived from other settings. Loaders may write that value. */
 const derived = /^(num_key_value_heads|head_dim|hidden_activation)$/;
 
-/** Keys that have no effect if `use_sliding_window` is false. Loaders may then write another window. */
+/**
+ * Keys without effect if `use_sliding_window` is false. Loaders may then save other values, so these are not
+ * compared.
+ */
 const ofWindow = /^(sliding_window|max_window_layers)$/;
 
-/** Removes settings without effect. Gemma's loaders read `gelu` as its approximation. */
+/** Removes settings without effect. Gemma's loaders read `gelu` as its tanh approximation. */
 const withEffect = (config: Config): Config => {
   const isGemma = /^gemma/.test(String(config['model_type'])) && config['hidden_act'] === 'gelu';
   const all = isGemma ? { ...config, hidden_act: 'gelu_pytorch_tanh' } : config;
@@ -113,7 +116,7 @@ const compare = (
       others.push(...nested.others.map(prefixed));
     } else if (own !== undefined && wanted !== undefined)
       (isComputing(key) ? computed : others).push([key, own, wanted]);
-    // A repository's code runs instead of transformers'.
+    // `auto_map` makes loaders run the repository's code instead of transformers'.
     else if (key === 'auto_map' && isStated(own)) computed.push([key, own, wanted]);
     else if (decisive.test(key) && isStated(own) !== isStated(wanted)) others.push([key, own, wanted]);
   }
@@ -122,7 +125,9 @@ const compare = (
 
 const isStated = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
 
-/** True for equal values. Numbers may have been rounded to float32, and code may name its repository. */
+/**
+ * True for equal values. Numbers may have been rounded to float32; code may be preceded by its repository.
+ */
 const isSame = (a: unknown, b: unknown): boolean =>
   typeof a === 'number' && typeof b === 'number'
     ? a === b || Math.fround(a) === Math.fround(b)
@@ -135,13 +140,13 @@ const withoutRepository = (value: unknown): unknown =>
 
 const tie = 'tie_word_embeddings';
 
-/** True if the file ties a head to the embeddings, even if the tensors contradict it. */
+/** True if the configuration ties the head to the embeddings, even if the tensors contradict it. */
 const isTiedInWords = ({ config, configEdits }: OpenedCheckpoint['checkpoint']): boolean =>
   configEdits?.[tie] === false || saysTied(config) === true;
 
 /**
- * Returns the differences of RoPE's parameters, as spelt by either generation of transformers. A scaling on
- * one side only is also a difference.
+ * Returns differences of RoPE's parameters, whichever generation of transformers wrote them. A scaling on
+ * only one side is a difference too.
  */
 const ropeIn = (found: Config, expected: Config): Difference[] => {
   const differences = ropeDifferences(found, expected);
@@ -153,7 +158,7 @@ const ropeIn = (found: Config, expected: Config): Difference[] => {
     : [['rope_scaling', own, wanted]];
 };
 
-/** Returns a scaling of positions other than the default, if any. */
+/** Returns a RoPE scaling, unless it is the default. */
 const scalingOf = ({ rope_scaling: scaling, rope_parameters: parameters }: Config): unknown => {
   const stated = isObject(scaling) ? scaling : isObject(parameters) ? parameters : {};
   const type = stated['rope_type'] ?? stated['type'] ?? 'default';

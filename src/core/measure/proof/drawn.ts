@@ -3,12 +3,12 @@ import type { Evidence, Sampled } from './evidence.js';
 import { counted, listed } from './faults/kind.js';
 import type { Fault, ProvenTensor } from './proof.js';
 
-/** Relative difference between two draws' sums that is allowed in addition to chance. */
+/** Relative difference of two draws' sums that is allowed, in addition to chance. */
 const apart = 0.2;
 
 /**
- * True if a tensor may be another draw of a random method: along each expert's change, it has moved about as
- * far as the expected tensor.
+ * True if a tensor may be another draw of a random method: it has moved about as far along each expert's
+ * change as the expected tensor.
  */
 export const isAsDrawn = (evidence: Evidence, { name, found, wanted, sources }: Sampled): boolean => {
   if (evidence.expected.get(name)?.isRandom !== true) return false;
@@ -28,7 +28,6 @@ export const isAsDrawn = (evidence: Evidence, { name, found, wanted, sources }: 
   });
 };
 
-/** Returns a fault that names the tensors that cannot be compared. */
 export const drawnFaults = (tensors: readonly ProvenTensor[]): readonly Fault[] => {
   const drawn = tensors.filter(({ state }) => state === 'not_comparable').map(({ name }) => name);
   if (drawn.length === 0) return [];

@@ -4,13 +4,13 @@ import type { Dtype } from '../../tensor/dtype.js';
 import { rounded, unitAt } from './precision.js';
 import type { Source } from './sources.js';
 
-// Roundings shift numbers equally in both directions. A wrong weight shifts all elements towards a model by a
-// share of the distance. Each shift is smaller than a rounding, but together they exceed chance by far.
+// Roundings shift numbers equally in both directions. A wrong weight shifts all elements towards a model, by
+// a share of the distance. Each shift is smaller than a rounding, but together they far exceed chance.
 
-/** A direction of differences: from the expected elements to a model's, or away from zero. */
+/** A direction: from the expected elements to a model's, or away from zero (`itself`). */
 export type Direction = Source | 'itself';
 
-/** Sums over elements, in units in the last place, for fitting differences to a direction. */
+/** Sums over elements, in units in the last place, from which differences are fitted to a direction. */
 interface Sums {
   elements: number;
   /** Σ difference · direction, Σ direction², Σ (difference · direction)², Σ expected · direction. */
@@ -22,30 +22,29 @@ interface Sums {
 
 export type Drifts = ReadonlyMap<Direction, Readonly<Sums>>;
 
-/** A common direction of differences, and their size as a share of the distance. */
+/** A direction that differences have in common, and their size as a share of the distance. */
 export interface Drift {
   readonly direction: Direction;
   readonly share: number;
 }
 
-// Means of two numbers in a short dtype are often ties. A wrong weight rounds all ties to one side.
+// Means of two numbers in a short dtype are often ties, which a wrong weight rounds all to one side.
 
-/** A tensor's roundings. */
 export interface Drifting {
-  /** The coarsest dtype whose rounding explains the elements' differences. */
+  /** The coarsest dtype whose rounding explains all differences. */
   readonly dtype: Dtype;
   readonly drifts: Drifts;
-  /** Set if the tensor's own differences point towards a model. */
+  /** Set if the tensor's differences alone point towards a model. */
   readonly leads?: Drift | undefined;
 }
 
-/** Elements nearer to a model are left out, because both merges may round them to the same side. */
+/** Elements nearer to a model, in units, are left out: both merges may round them to the same side. */
 const leastUnits = 2;
 
 export class DriftTally {
   readonly sums = new Map<Direction, Sums>();
 
-  /** @param unit the element's coarsest unit in the last place */
+  /** @param unit the coarsest unit in the last place of the element */
   add(direction: Direction, difference: number, distance: number, wanted: number, unit: number): void {
     if (distance === 0 || !Number.isFinite(distance) || !Number.isFinite(difference)) return;
     const far = distance / unit;
@@ -65,25 +64,24 @@ export class DriftTally {
 }
 
 /**
- * Largest share that roundings explain, in units in the last place of 1. Norms and angles in a short dtype
- * scale whole tensors.
+ * Shares that roundings explain, in units in the last place of 1. Norms and angles in a short dtype scale
+ * whole tensors.
  */
 const limits = { towards: 1 / 4, away: 1 / 16, towardsByNorms: 5 / 2, awayByNorms: 1 / 4 };
 
-/** Largest deviation that counts as chance, in standard errors. */
+/** Standard errors that count as chance. */
 const byChance = 6;
 
 export interface DriftOptions {
   readonly dtype: Dtype;
-  /** Relative error of weights in this dtype. */
+  /** Relative error of the weights in this dtype. */
   readonly error: number;
-  /** True for methods that divide by norms or angles. */
   readonly byNorms: boolean;
 }
 
 /**
- * Returns the direction in which tensors' differences point together, if roundings, errors of the weights and
- * chance do not explain it.
+ * Returns the direction to which tensors' differences point together; undefined if roundings, errors of the
+ * weights and chance explain it.
  */
 export const driftOf = (
   tensors: readonly Drifts[],
@@ -106,11 +104,11 @@ export const driftOf = (
     const limit = isAway
       ? limits[byNorms ? 'awayByNorms' : 'away']
       : limits[byNorms ? 'towardsByNorms' : 'towards'];
-    // A wrong weight of another model also shows in this direction, as far as the directions agree. Weights
-    // of changes do not scale the base.
+    // A wrong weight of another model also shows here, as far as the directions agree. Weights of changes do
+    // not scale the base.
     const ofWhole = hasBase ? 0 : isAway ? 1 : Math.abs(ofWanted) / length;
     const byWeights = error * (isAway ? ofWhole : Math.sqrt(longest / length) + ofWhole);
-    // Sums of several roundings lie between the numbers that one rounding leads to.
+    // Sums of several roundings lie between the results of one rounding.
     const byRoundings = elements / 6 / length;
     const beyond = Math.abs(share) - limit * unit - byWeights - byRoundings - byChance * chance;
     return beyond > 0 ? [{ direction, share, beyond: beyond / chance }] : [];
@@ -122,7 +120,7 @@ const totalOf = (direction: Direction, all: readonly Sums[]) => {
   const sum = (key: keyof Sums) => all.reduce((total, sums) => total + sums[key], 0);
   const length = sum('length');
   const share = sum('along') / length;
-  // Arithmetic may have an equal error in all elements of a tensor, for instance in its norm.
+  // All elements of a tensor may have the same error, for instance in its norm.
   const apart = all.reduce((total, sums) => total + (sums.along - share * sums.length) ** 2, 0);
   const chance = Math.sqrt(Math.max(sum('squares'), apart)) / length;
   return { direction, share, chance, length, elements: sum('elements'), ofWanted: sum('ofWanted') };
@@ -132,7 +130,7 @@ const totalOf = (direction: Direction, all: readonly Sums[]) => {
  * Returns tensors that differ only by roundings, but whose differences point towards a model, together or
  * alone.
  *
- * @param optionsOf returns undefined for a dtype so fine that its roundings cannot hide wrong weights
+ * @param optionsOf undefined for a dtype whose roundings are too small to hide wrong weights
  */
 export const driftsIn = (
   roundings: ReadonlyMap<string, Drifting>,
@@ -154,10 +152,9 @@ export const driftsIn = (
   return found;
 };
 
-/** Keys of numbers that are not weights. */
 const notWeights = /^(density|gamma|epsilon|seed)$/;
 
-/** Returns the largest relative error of a recipe's numbers, or of equal weights, in a dtype. */
+/** Returns the largest relative error that a dtype causes in a recipe's numbers, or in equal weights. */
 export const errorOfWeights = (recipe: CompleteRecipe, dtype: Dtype): number => {
   const { models } = recipe;
   const numbers = [1 / (Array.isArray(models) && models.length > 0 ? models.length : 1)];

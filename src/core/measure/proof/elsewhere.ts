@@ -2,7 +2,7 @@ import { fits, relativeDistance } from './agreement.js';
 import type { Evidence, Sampled } from './evidence.js';
 import { headSlice } from './slices.js';
 
-/** The place in the expected merge of a tensor that has another name in the output. */
+/** Place in the expected merge of a tensor that has another name in the output. */
 export interface Elsewhere {
   readonly name: string;
   readonly layer: number | null;
@@ -10,8 +10,8 @@ export interface Elsewhere {
 }
 
 /**
- * Finds the expected tensor that equals an output's tensor of another name: the same module in other layers,
- * or other tensors of its shape in its layer.
+ * Finds the expected tensor that equals an output's tensor of another name. Tries the same module in other
+ * layers, and tensors of its shape in its layer.
  */
 export const elsewhereOf = async (evidence: Evidence, own: Sampled): Promise<Elsewhere | undefined> => {
   const { places } = evidence.out.architecture;
@@ -29,7 +29,7 @@ export const elsewhereOf = async (evidence: Evidence, own: Sampled): Promise<Els
   return undefined;
 };
 
-/** Largest distance to another place: absolute, and relative to the distance to the tensor's own place. */
+/** Maximum distance to another tensor: absolute, and relative to the distance to its namesake. */
 const [nearest, share] = [0.05, 0.2];
 
 const isClose = (found: Float32Array, other: Float32Array, { grain, found: all, wanted }: Sampled): boolean =>

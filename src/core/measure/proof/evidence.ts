@@ -19,19 +19,19 @@ import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 import { withZero } from './with-inputs.js';
 
-/** Most sampled elements: over all tensors, and per tensor (least and most). */
+/** Maximum number of sampled elements: over all tensors; then per tensor, with a minimum. */
 const mostElements = 8 * 1024 * 1024;
 const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
 
-/** Elements of a correct tensor with which another recipe is judged. */
+/** Minimum size and maximum number of correct tensors that judge another recipe. */
 const leastRight = 256;
 
 const mostRight = 24;
 
-/** Tensors of different recipes differ by at least this distance; float32 sums may differ by less. */
+/** Minimum distance of tensors of different recipes; float32 sums may differ by less. */
 const leastOther = 1e-6;
 
-/** Elements of two tensors of one shape that have different numbers. */
+/** A sample of two tensors of one shape whose numbers differ. */
 export interface Sampled {
   readonly name: string;
   readonly layer: number | null;
@@ -40,30 +40,31 @@ export interface Sampled {
   readonly role: string;
   readonly shape: Shape;
   readonly dtype: Dtype;
-  /** The coarser of stored and expected dtype, and a coarser one that holds the found numbers, if any. */
+  /**
+   * The coarser of stored and expected dtype, then a still coarser one that holds all found numbers, if any.
+   */
   readonly grain: Grain;
-  /** A dtype coarser than the stored one that holds all of the tensor's numbers, if any. */
+  /** A dtype coarser than the stored one that holds all numbers of the tensor, if any. */
   readonly held: Dtype | undefined;
   readonly slices: readonly ElementSlice[];
   readonly found: Float32Array;
-  /** The expected elements in float32, not rounded to the dtype. */
+  /** The expected elements in float32, before rounding to the dtype. */
   readonly wanted: Float32Array;
-  /** Elements of each source that has the tensor in this shape. */
+  /** The same elements of each source that has the tensor in this shape. */
   readonly sources: ReadonlyMap<Source, Float32Array>;
   /** True if the sample is the whole tensor. */
   readonly isWhole: boolean;
-  /** True if the expected tensor is an input's, unchanged. */
+  /** True if an unchanged copy of an input's tensor is expected. */
   readonly isCopied: boolean;
-  /** Sources equal to the sample, although the recipe merges them. */
+  /** Sources that the sample equals, although the recipe merges them. */
   readonly copyOf: readonly Source[];
 }
 
-/** A fault found in the evidence, without its kind. */
 export type Finding = Omit<Fault, 'kind'>;
 
 export interface EvidenceParts {
   readonly out: OpenedCheckpoint;
-  /** Index of the output among `reader`'s inputs. */
+  /** Index of the output in `reader`'s inputs. */
   readonly outInput: number;
   readonly pairs: readonly Pair[];
   readonly tensors: readonly ProvenTensor[];
@@ -71,13 +72,13 @@ export interface EvidenceParts {
   readonly method: string;
   readonly recipe: CompleteRecipe;
   readonly reader: ValueReader;
-  /** Bytes that a sample may read; absent for all. */
+  /** Bytes that a sampled proof may read; absent for all. */
   readonly bytes?: SampledBytes | undefined;
-  /** Returns the tensors of another recipe over the same inputs; undefined if it is refused. */
+  /** Plans another recipe over the same inputs and returns its tensors; undefined if it is refused. */
   readonly replan: (recipe: CompleteRecipe) => Promise<ReadonlyMap<string, ExpectedTensor> | undefined>;
 }
 
-/** Returns the first tiles with at most this many elements in total, but at least one tile. */
+/** Returns the first tiles that have at most this many elements together, but at least one tile. */
 const firstOf = (tiles: readonly ElementSlice[], most: number): ElementSlice[] => {
   let elements = 0;
   return tiles.filter(({ count }, index) => {
@@ -86,7 +87,7 @@ const firstOf = (tiles: readonly ElementSlice[], most: number): ElementSlice[] =
   });
 };
 
-/** Everything that kinds of fault examine. Reads each sample once, when first used. */
+/** The material that kinds of fault examine. Reads each sample once, when first used. */
 export class Evidence {
   readonly out: OpenedCheckpoint;
   readonly sources: readonly Source[];
@@ -124,14 +125,14 @@ export class Evidence {
   /** Tensors that differ only by roundings, but whose differences point towards a model. */
   drifts: ReadonlyMap<string, Drift> = new Map();
 
-  /** Tensors that differ only because they were rounded to a coarser dtype than the stored one. */
+  /** Tensors that differ only because they were rounded to a dtype coarser than the stored one. */
   coarse: ReadonlySet<string> = new Set();
 
   get isSample(): boolean {
     return this.#parts.bytes !== undefined;
   }
 
-  /** Returns the compared elements of a tensor, in parts of about `most` elements. */
+  /** Returns the elements of a tensor to compare, in parts of about `most` elements. */
   partsOf(name: string, shape: Shape, most: number): readonly ElementSlice[] {
     return this.#parts.bytes?.tilesOf(name) ?? allSlices(shape, most);
   }
@@ -204,7 +205,7 @@ export class Evidence {
     return without && (await this.read(without, shape, slices));
   }
 
-  /** True if another recipe also gives the output's correct tensors; compares some of them. */
+  /** True if another recipe also explains the output's correct tensors. Compares some. */
   async fitsRight(other: ReadonlyMap<string, ExpectedTensor>): Promise<boolean> {
     const right = this.tensors.filter(({ state, elements }) => state === 'equal' && elements >= leastRight);
     const step = Math.max(1, Math.floor(right.length / mostRight));
@@ -227,7 +228,7 @@ export class Evidence {
     return relativeDistance(await this.read(unrounded, shape, own.slices), own.wanted) > leastOther;
   }
 
-  /** True if values explain a sample. Elements at a sparsifying method's cut may differ. */
+  /** True if values explain a sample. At the threshold of a sparsifying method, elements may differ. */
   fitsSample({ found, grain, sources }: Sampled, values: Float32Array): boolean {
     const share = sparsifying.test(this.method) ? mostAtCut : undefined;
     return fits(found, values, grain, [...sources.values()], share);
@@ -254,7 +255,7 @@ export class Evidence {
     );
     const sources = new Map<Source, Float32Array>();
     for (const source of this.sources) {
-      // If the inputs' head is tied, reads their embeddings.
+      // Takes the embeddings of inputs whose head is tied.
       const tensor = source.tensor(name) ?? source.tensor(expected.name);
       if (tensor === undefined || tensor.shape.join() !== shape.join()) continue;
       sources.set(source, await this.read(tensor.operand, shape, slices));

@@ -14,11 +14,10 @@ export interface ExpectedTensor {
   readonly operand: Operand;
   /** True if the elements depend on random numbers that another program cannot repeat. */
   readonly isRandom: boolean;
-  /** The float32 values before this rounding. */
+  /** The float32 values before rounding to `dtype`. */
   readonly unrounded: Operand;
 }
 
-/** Expected tensors, and names of tensors that only a solver makes. */
 export interface Expected {
   readonly tensors: ReadonlyMap<string, ExpectedTensor>;
   readonly solved: readonly PlannedTensor[];
@@ -33,7 +32,7 @@ export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
     else if (!isPart(expression))
       tensors.set(tensor.name, { ...tensor, ...operandsFor(tensor), isRandom: isRandom(expression) });
     else if (expression.kind === 'quantise' && expression.part === 'codes') {
-      // Values before quantisation, because the output may use another scheme.
+      // Expects the values before quantisation: the output may be quantised by another scheme.
       const { of: name, shape, source } = expression;
       tensors.set(name, {
         name,

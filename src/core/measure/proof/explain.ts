@@ -7,7 +7,7 @@ import { OutsideSampleError } from './sample/sampled-bytes.js';
 /**
  * Asks each kind of fault in turn which of the remaining tensors it explains.
  *
- * @returns faults, the one with the most tensors first; `unexplained` for the rest
+ * @returns faults, the one with most tensors first; `unexplained` for the rest
  */
 export const explain = async (evidence: Evidence, wrong: readonly string[]): Promise<readonly Fault[]> => {
   const faults: Fault[] = [];
@@ -24,7 +24,7 @@ export const explain = async (evidence: Evidence, wrong: readonly string[]): Pro
   return faults.toSorted((a, b) => b.tensors.length - a.tensors.length);
 };
 
-/** Returns undefined if a kind of fault needs bytes outside the sample. */
+/** Returns undefined if the search needs bytes outside the sample. */
 const unlessOutside = async <T>(found: Promise<T>): Promise<T | undefined> => {
   try {
     return await found;

@@ -6,7 +6,7 @@ import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { Expected, ExpectedTensor } from './expected.js';
 
-/** An expected tensor, and the output's tensor that a loader would use for it. */
+/** An expected tensor, and the tensor of the output that a loader would use for it. */
 export interface Pair {
   readonly name: string;
   readonly expected: ExpectedTensor | undefined;
@@ -14,10 +14,10 @@ export interface Pair {
 }
 
 /**
- * Pairs tensors by name. If only one side stores a copy of tied embeddings, pairs it with the other's
- * embeddings, as loaders would. Leaves out buffers that one side lacks, because loaders compute them.
+ * Pairs tensors by name. If only one side stores the head of tied embeddings, pairs it with the other's
+ * embeddings, as loaders do. Leaves out buffers that one side lacks, because loaders compute them.
  *
- * @param first the model in whose spelling the expected names are
+ * @param first the model whose spelling the expected names have
  */
 export const pairsOf = (
   { tensors: expected }: Expected,
@@ -46,7 +46,7 @@ const sourceOfCopy = (
   found: ReadonlyMap<string, TensorReference>,
   { architecture }: OpenedCheckpoint,
 ): string | undefined => {
-  // Loaders initialise a missing untied head at random.
+  // Loaders initialise a missing head at random, unless it is tied.
   if (!found.has(name) && architecture.tied === false) return undefined;
   const wanted = [...expected].map(
     ([other, { dtype, shape }]) => [other, { file: 0, begin: 0, end: 0, dtype, shape }] as const,
@@ -56,7 +56,7 @@ const sourceOfCopy = (
   return source !== undefined && expected.has(source) && found.has(source) ? source : undefined;
 };
 
-/** Renames parameters of mixtures, such as routers, whose names depend on transformers' version. */
+/** Renames parameters of mixtures, such as routers, whose names depend on the version of transformers. */
 const inMixtureSpelling = (
   out: OpenedCheckpoint,
   expected: ReadonlyMap<string, ExpectedTensor>,

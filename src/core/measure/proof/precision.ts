@@ -37,7 +37,7 @@ export const unitAt = (x: number, dtype: Dtype): number => {
 /** True for dtypes with larger roundings than float32 sums. */
 export const isShortDtype = (dtype: Dtype): boolean => precisionOf(dtype).bits < 24;
 
-/** Rounds to a dtype's nearest number, ties to even; beyond its range, to infinity. */
+/** Rounds to the nearest number of a dtype, ties to even; beyond its range, to infinity. */
 export const rounded = (x: number, dtype: Dtype): number => {
   if (!Number.isFinite(x) || x === 0) return x;
   const { bits, largest } = precisionOf(dtype);
@@ -52,7 +52,7 @@ export const rounded = (x: number, dtype: Dtype): number => {
   return result;
 };
 
-/** Rounds to a dtype's next number towards zero; keeps NaN and infinity. */
+/** Rounds towards zero to a number of the dtype; keeps NaN and infinity. */
 export const truncated = (x: number, dtype: Dtype): number => {
   if (!Number.isFinite(x) || x === 0 || !isShortDtype(dtype)) return x;
   const unit = unitAt(x, dtype);

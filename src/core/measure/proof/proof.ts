@@ -5,14 +5,14 @@ import type { ProofSample } from './sample/plan-sample.js';
 
 /**
  * - `intact`: every tensor has the expected numbers.
- * - `rounded`: each is equal, or within one rounding of the stored dtype.
- * - `different`: a tensor differs, is missing or is additional, or `config.json` changes results.
+ * - `rounded`: every tensor is equal or within one rounding of its dtype.
+ * - `different`: a tensor differs, is missing or additional, or `config.json` changes results.
  * - `not_comparable`: all comparable tensors are correct; the others are random.
  * - `not_this`: most tensors have nothing in common with the expected ones.
  */
 export type ProofVerdict = 'intact' | 'rounded' | 'different' | 'not_comparable' | 'not_this';
 
-/** How a tensor of an output compares with the expected tensor. */
+/** How a tensor of an output differs from the expected one. */
 export type ProvenState = 'equal' | 'rounding' | 'different' | 'missing' | 'additional' | 'not_comparable';
 
 /** A tensor of an output, compared with the expected one. */
@@ -30,7 +30,7 @@ export interface ProvenTensor {
   readonly max: number | null;
   /** ‖output − expected‖ / ‖expected‖. */
   readonly relative: number | null;
-  /** Why elements were not compared: another shape, or a dtype without numbers. */
+  /** Why elements were not compared: another shape, or a dtype that is not numbers. */
   readonly reason?: string;
 }
 
@@ -47,16 +47,16 @@ export interface Fault {
 /** The result of comparing a merge with its recipe, tensor by tensor. */
 export interface MergeProof extends RunCost {
   readonly out: string;
-  /** The recipe's file or the model, as given by the user. */
+  /** The file of the recipe, or the model, as the user gave it. */
   readonly against: string;
   readonly method: string;
   readonly inputs: readonly VerifiedInput[];
   /**
-   * Set if only a sample was compared: the drawn tiles, for which alone the verdict holds. Otherwise null.
+   * Set if only a sample was compared: the drawn tiles, to which alone the verdict applies. Otherwise null.
    */
   readonly sample: ProofSample | null;
   readonly verdict: ProofVerdict;
-  /** True for `intact` only. */
+  /** True only for `intact`. */
   readonly intact: boolean;
   /** Tensors in the order of the expected merge, then additional ones. */
   readonly tensors: readonly ProvenTensor[];

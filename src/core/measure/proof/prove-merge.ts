@@ -35,18 +35,17 @@ import { withInputs } from './with-inputs.js';
 export interface ProofParts {
   /** The output: a path or `org/name`. */
   readonly out: string;
-  /** The claim as given by the user, for the report. */
+  /** The claim about the output, as the user gave it. */
   readonly against: string;
   readonly plan: MergePlan;
-  /** The recipe with absolute paths. */
+  /** The recipe, with absolute paths. */
   readonly recipe: CompleteRecipe;
-  /** Plans another recipe over the same models. */
   readonly planAgain: (recipe: CompleteRecipe) => Promise<MergePlan>;
 }
 
 /**
- * Compares each tensor of an output with a plan's, and names the kind of each difference. Reads inputs and
- * output once; if something differs, also samples of the wrong tensors and of the inputs.
+ * Compares each tensor of an output with a plan's, and names the kinds of differences. Reads inputs and
+ * output once. If something differs, also reads samples of the wrong tensors and of the inputs.
  *
  * @throws the codes of `openModelOrAdapter` and `runComparisons`
  */
@@ -167,7 +166,7 @@ const explained = async (
   return { tensors, faults: [...ofConfig, ...faults], verdict: 'different' };
 };
 
-/** True if a tensor's numbers all fit a shorter dtype than the recipe's and the file's. */
+/** True if all numbers of a tensor fit a dtype shorter than the recipe's and the file's. */
 const isCoarse = ({ recipe }: Evidence, sample: Sampled | undefined): boolean =>
   sample?.held !== undefined &&
   !isOfDtype(sample.wanted, sample.held) &&
@@ -179,8 +178,7 @@ const driftOptions = ({ recipe, method }: Evidence, dtype: Dtype): DriftOptions 
     : undefined;
 
 /**
- * Tensors with at least this relative difference count as unrelated. Independent tensors of equal size have
- * √2.
+ * From this relative difference on, tensors count as unrelated. Independent tensors of equal size have √2.
  */
 const unrelated = 0.9;
 
@@ -234,7 +232,7 @@ const replanned = async (
       [...expectedOf(plan).tensors].map(([name, tensor]) => [name, withInputs(tensor, numbers)]),
     );
   } catch (error) {
-    // A recipe that cannot be planned explains nothing.
+    // If a recipe cannot be planned, it explains nothing.
     if (error instanceof LayerloomError && error.code !== 'INTERRUPTED') return undefined;
     throw error;
   }

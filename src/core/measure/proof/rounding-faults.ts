@@ -17,7 +17,7 @@ const words: Readonly<Record<RoundingKind, (dtype: string) => string>> = {
   cut: () => 'other changes of equal magnitude were kept at the cut of the density',
 };
 
-/** Returns how tensors were rounded that differ only by roundings. */
+/** Returns how tensors were rounded, for those that differ only by roundings. */
 export const roundingFaults = async (
   evidence: Evidence,
   kinds: ReadonlyMap<string, RoundingKind>,

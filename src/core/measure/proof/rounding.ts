@@ -9,16 +9,16 @@ import { mostAtCut, sparsifying } from './sparsifying.js';
 const blockElements = 1024 * 1024;
 
 /**
- * Largest shift of a tensor towards another model that roundings explain, as a share of the distance; the
- * second for `byNorms`.
+ * How far roundings alone can move a tensor towards another model, as a fraction of the distance; the second
+ * for methods in `byNorms`.
  */
 const [mostTowards, mostByNorms] = [0.05, 0.25];
 
-/** The parts of `mostTowards`: for rounded weights, and for roundings as large as the changes. */
+/** Parts of `mostTowards`: for rounded weights, and for roundings as large as the changes. */
 const [byWeights, byNoise] = [0.012, 2.5];
 
 /**
- * Largest difference that arithmetic explains, in units of the largest term: of an element, and as root mean
+ * Largest difference that arithmetic explains, in units of the largest term: of one element, and as root mean
  * square.
  */
 const [mostUnits, mostSpread] = [6, 1];
@@ -26,23 +26,23 @@ const [mostUnits, mostSpread] = [6, 1];
 /** Largest root mean square over the elements that differ. */
 const mostSpreadApart = 1.25;
 
-/** Up to this share of differing elements, a sparsifying method's common cut is not checked. */
+/** If a larger share differs by more than roundings, these elements must be at a threshold (`isAtCut`). */
 const leastAtCut = 0.003;
 
-/** Largest share of elements that differ because Arcee fusion's quantiles are rounded. */
+/** Maximum share of elements that differ because Arcee fusion's quantiles were rounded. */
 const mostChosen = 0.25;
 
-/** In vectors up to this size, a sparsifying method may keep nothing. */
+/** Size of a vector up to which a sparsifying method may keep nothing. */
 const smallest = 256;
 
-/** Methods that divide by norms or angles, whose rounding scales whole tensors. */
+/** Methods that divide by norms or angles. Rounding these scales whole tensors. */
 export const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nearswap)$/;
 
 /**
  * - `strict`: all elements are within one rounding.
  * - `truncated`: all elements are rounded towards zero.
  * - `arithmetic`: within several roundings of the stored dtype, at the size of the terms.
- * - `cut`: as `arithmetic`, and of equal magnitudes at a sparsifying method's cut, others were kept.
+ * - `cut`: like `arithmetic`, but of changes at the threshold of a sparsifying method, others were kept.
  */
 export type RoundingKind = 'strict' | 'truncated' | 'arithmetic' | 'cut';
 
@@ -52,11 +52,10 @@ export interface Rounding extends Drifting {
 
 /**
  * Returns how a tensor differs from the expected one, if only by roundings. Refuses differences that point
- * towards an input, because otherwise a lost change smaller than a unit in the last place would pass as
- * rounding.
+ * towards an input: a lost change smaller than a unit in the last place would otherwise pass as rounding.
  */
 export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<Rounding | undefined> => {
-  // A bitwise copy of an input that should have changed is not a rounding.
+  // An exact copy of an input that should have changed is no rounding.
   const isSmall = sparsifying.test(evidence.method) && sample.found.length <= smallest;
   if (sample.copyOf.length > 0 && !isSmall) return undefined;
   const first = new Tally(sample, evidence.method);
@@ -84,7 +83,7 @@ class Tally {
   readonly #least: number;
   readonly #mostTowards: number;
   readonly #towards = new Map<Source, { dot: number; length: number }>();
-  /** Elements whose differences roundings do not explain, and each source's change there. */
+  /** For each element whose difference roundings do not explain, the change of each source. */
   readonly #off: number[][] = [];
   #elements = 0;
   #differing = 0;
@@ -92,7 +91,7 @@ class Tally {
   #squares = 0;
   #noise = 0;
   #isOff = 0;
-  /** Number of elements that no choice of changes gives, and of those that equal no source's element. */
+  /** Number of elements that no choice of changes explains, and of those that equal no source's element. */
   #outside = 0;
   #ofNone = 0;
   #truncated = 0;
@@ -109,7 +108,7 @@ class Tally {
     const isScaled = byNorms.test(method) && isShort;
     this.#factor = isScaled && Math.abs(factor - 1) < 2 ** -6 ? factor : 1;
     this.#mostTowards = isScaled ? mostByNorms : mostTowards;
-    // The error of a float32 sum depends on its terms, even if they cancel.
+    // Float32 sums have errors of the size of their terms, even if these cancel.
     this.#least = isShort ? 0 : wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   }
 
@@ -149,13 +148,13 @@ class Tally {
         this.#squares += units * units;
         this.#noise += apart * apart;
       }
-      // Terms that cancel are rounded at their own size.
+      // Terms that cancel were rounded at their own size.
       const unit = unitAt(size, coarsest);
       this.#drift.add('itself', apart, b, b, unit);
       for (const { source, values, sums } of towards) {
         const direction = rounded(values[at] ?? 0, dtype) - b;
         this.#drift.add(source, apart, direction, b, unit);
-        // NaN or infinity would hide the direction of all others.
+        // Skips NaN and infinity, which would hide all other directions.
         if (!Number.isFinite(direction) || !Number.isFinite(apart)) continue;
         sums.dot += apart * direction;
         sums.length += direction * direction;
@@ -176,19 +175,19 @@ class Tally {
 
   get kind(): RoundingKind | undefined {
     const isStrict = this.#beyond === 0 && this.#isOff === 0;
-    // In small vectors, rounding of the quantiles may replace every element by another input's.
+    // In small vectors, rounded quantiles may replace every element by another input's.
     const isChosen = this.#method === 'arcee_fusion' && this.#ofNone === 0;
     const isSmall = isChosen && this.#elements <= smallest;
     if (this.#leads !== undefined && !isSmall && !(isStrict && this.#mostTowards > mostTowards))
       return undefined;
     if (isStrict) return 'strict';
-    // A copy is rounded at most once.
+    // A copied element is rounded at most once.
     if (this.#sample.isCopied) return undefined;
     if (!this.#isShort && this.#isOff === 0) return undefined;
     if (!(Math.sqrt(this.#squares / this.#elements) <= mostSpread)) return undefined;
     const isSparsified = sparsifying.test(this.#method);
-    // Roundings of arithmetic are spread over many elements. A few large differences are edits, or changes at
-    // a cut.
+    // Roundings of arithmetic spread over many elements. A few large differences are edits, or changes at a
+    // threshold.
     const spread = Math.sqrt(this.#squares / Math.max(1, this.#differing));
     if (this.#isOff === 0 && (isSparsified || spread <= mostSpreadApart)) return 'arithmetic';
     if (!isSparsified || this.#outside > 0) return undefined;

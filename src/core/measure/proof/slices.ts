@@ -3,7 +3,7 @@ import { elementsOf, type Shape } from '../../tensor/reference.js';
 
 const mostBlocks = 8;
 
-/** Returns blocks of whole rows, including the first and last, of about `most` elements in total. */
+/** Returns blocks of whole rows, from the first row to the last, with about `most` elements in total. */
 export const sampleSlices = (shape: Shape, most: number): ElementSlice[] => {
   const elements = elementsOf(shape);
   if (elements <= most) return [{ first: 0, count: elements }];
@@ -26,7 +26,7 @@ export const headSlice = (shape: Shape): ElementSlice => {
   return { first: 0, count: elementsOf(shape) === 0 ? 0 : count };
 };
 
-/** Returns all elements in blocks of whole rows, of about `most` elements each. */
+/** Returns all elements, in blocks of whole rows of about `most` elements each. */
 export const allSlices = (shape: Shape, most: number): ElementSlice[] => {
   const elements = elementsOf(shape);
   const columns = shape.length < 2 ? 1 : (shape.at(-1) ?? 1);

@@ -5,23 +5,23 @@ import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { Operand } from '../../plan/plan.js';
 import type { Shape, TensorChange, TensorReference } from '../../tensor/reference.js';
 
-/** A model whose tensors an output may have instead of the expected ones. */
+/** A model whose tensors an output may have by mistake, in place of the expected ones. */
 export interface Source {
   readonly name: string;
-  /** The model's role; `base` also for an adapter's base. */
+  /** Role of the model. An adapter's base has the role `base`. */
   readonly role: string;
   readonly isAdapted: boolean;
-  /** For a base with an adapter: whether the adapter changes or replaces a tensor; undefined for neither. */
+  /** Tells what an adapter does to a tensor of its base; undefined if nothing. */
   readonly isChanged: (tensor: string) => 'changed' | 'replaced' | undefined;
   /** Returns the base plus a DoRA adapter's product, without magnitudes. */
   readonly withoutMagnitudes: (tensor: string) => Operand | undefined;
-  /** Returns the scale and rank of the adapter's product. */
   readonly scaleOf: (tensor: string) => { readonly scale: number; readonly rank: number } | undefined;
   readonly tensor: (name: string) => { readonly operand: Operand; readonly shape: Shape } | undefined;
 }
 
 /**
- * Returns the inputs as sources. A base with an adapter also gives the base alone, whose files come first.
+ * Returns the inputs as sources. A base with an adapter is followed by the base alone, whose files come
+ * first.
  */
 export const sourcesOfInputs = (
   inputs: readonly OpenedCheckpoint[],

@@ -1,6 +1,9 @@
-/** Methods that keep the largest changes. Programs differ in which changes of equal magnitude they keep. */
+/**
+ * Methods that keep the largest changes. Programs differ in which changes at the threshold, all of equal
+ * magnitude, they keep.
+ */
 export const sparsifying =
   /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
 
-/** Such a method has at most this share of a tensor's elements at the cut. */
+/** Maximum share of a tensor's elements at the threshold of such a method. */
 export const mostAtCut = 0.03;

@@ -13,9 +13,9 @@ const ofTokens =
   /^(tokenizer\.json|vocab\.json|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json)$/;
 
 /**
- * Puts the rows of an output's vocabulary in the plan's order of tokens, because programs number a union's
- * added tokens differently. Does nothing unless both tokenizers have the same tokens in different orders.
- * Warns of a tokenizer that cannot be read.
+ * Puts the rows of an output's vocabulary into the plan's order of tokens: programs number the added tokens
+ * of a union differently. Does nothing unless both tokenizers have the same tokens in different orders. Warns
+ * of a tokenizer that cannot be read.
  */
 export const inTokenOrder = async (
   out: OpenedCheckpoint,
@@ -50,7 +50,7 @@ const warned = (out: OpenedCheckpoint, warning: string): OpenedCheckpoint => ({
 const isPlain = ({ change, quantised, blocks, pieces }: TensorReference): boolean =>
   [change, quantised, blocks, pieces].every((other) => other === undefined);
 
-/** Returns the output's rows for each run of the plan's; undefined if the order is the same. */
+/** Returns which rows of the output to move where; undefined if the order is the same. */
 const rowsByToken = async (
   { checkpoint }: OpenedCheckpoint,
   files: MergePlan['files'],
@@ -70,8 +70,8 @@ const rowsByToken = async (
 };
 
 /**
- * Returns runs of tokens that map one order to another. Undefined unless both have the same tokens and ids,
- * each id has one token, and some token has another id.
+ * Returns runs of rows that turn one order of tokens into another. Undefined unless both have the same tokens
+ * and ids, each id has one token, and some token has another id.
  */
 const runsBetween = (
   wanted: ReadonlyMap<string, number>,

@@ -5,9 +5,9 @@ import type { Operand } from '../../plan/plan.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 
 /**
- * Returns a copy of an operand or expression with other input numbers.
+ * Returns a copy of an operand or expression with other indexes of inputs.
  *
- * @param inputs the new number of each input
+ * @param inputs the new index of each input
  */
 export const withInputs = <T>(value: T, inputs: readonly number[]): T =>
   mapStored(value, (stored) => {
@@ -16,14 +16,14 @@ export const withInputs = <T>(value: T, inputs: readonly number[]): T =>
     return storedTensor(input, stored);
   });
 
-/** True for sums and other formulas of stored tensors, at any depth. */
+/** True for stored tensors, and for formulas of them at any depth. */
 const isOfStored = (operand: Operand): boolean => {
   if (operand[operandKind] === 'stored') return true;
   const formula = formulaOf(operand);
   return formula !== undefined && operandsOf(formula).every(isOfStored);
 };
 
-/** Returns an operand with one input's tensors set to 0; undefined for other kinds of operand. */
+/** Returns an operand with one input's tensors set to 0; undefined unless made of stored tensors. */
 export const withZero = (operand: Operand, input: number): Operand | undefined =>
   !isOfStored(operand)
     ? undefined

@@ -14,15 +14,15 @@ import { operandOf } from '../../plan/adapted.js';
 import { type OpenedCheckpoint, plannedInput } from '../../plan/compile/inputs/models.js';
 import type { ComparedPair } from '../comparison/open-pair.js';
 
-/** How much of the change between two models survives if both are quantised. */
+/** How much of the change between two models remains if both are quantised. */
 export interface QuantisationReport extends QuantisedOutput, RunCost {
   readonly scheme: QuantisingName;
-  /** Rows and columns of the blocks that share a scale; null for whole rows. */
+  /** Size of the blocks that share a scale, in rows and columns; null for whole rows. */
   readonly block: readonly [rows: number, columns: number] | null;
 }
 
 /**
- * Reports how much of a change survives quantisation; writes no model.
+ * Measures how much of a change quantisation keeps; writes no model.
  *
  * @throws INVALID_PARAMETER if no matrix would be quantised, the codes of `runKeptChanges`
  */

@@ -30,23 +30,23 @@ export const readCard = async (directory: string): Promise<{ readonly text: stri
  */
 export const compareCard = async (directory: string, recipe: string | undefined): Promise<VerifiedFile[]> => {
   const card = await readCard(directory);
-  // A missing card is reported from the record, if listed there.
+  // The record, if it lists the card, reports that it is missing.
   if ('state' in card) return card.state === 'missing' ? [] : [card];
   const reason = faultOfCard(card.text, recipe);
   return reason === undefined ? [] : [{ file: cardName, bytes: null, state: 'different', reason }];
 };
 
 /**
- * Returns how a card's recipes differ from the output's. Cards may be edited, but must not misstate how
+ * Returns how a card's recipes differ from the output's. Cards may be edited, but must not misstate how the
  * weights were made.
  *
- * @param recipe in the card's form, between fences; undefined if the output has none
- * @returns a phrase after the card's name; undefined if the recipes agree
+ * @param recipe the recipe as cards have it, between fences; undefined if the output has none
+ * @returns a phrase after the card's name; undefined if recipes agree
  */
 const faultOfCard = (card: string, recipe: string | undefined): string | undefined => {
   const wanted = recipe?.trimEnd();
   const isOther = (text: string): boolean => text.replaceAll('\r\n', '\n').trimEnd() !== wanted;
-  // `layerloom merge README.md` would use this block, whatever it contains.
+  // Checks the block that `layerloom merge README.md` would use, whatever it contains.
   const used = recipeBlock(card);
   if (used !== undefined && isOther(used)) return 'has another recipe than the one that made the output';
   return blocksOf(card).some((block) => isRecipe(block) && isOther(block.join('\n')))
@@ -54,14 +54,14 @@ const faultOfCard = (card: string, recipe: string | undefined): string | undefin
     : undefined;
 };
 
-/** True if lines are a recipe: one with the least indent has a recipe's key. */
+/** True if lines are a recipe: a line with the least indent begins with a recipe's key. */
 const isRecipe = (lines: readonly string[]): boolean => {
   const indents = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));
   const least = indents.reduce((former, indent) => Math.min(former, indent), Number.POSITIVE_INFINITY);
   return lines.some((line) => line.search(/\S/) === least && keyOfRecipe.test(line));
 };
 
-/** Returns the lines of each fenced block; an unclosed one extends to the end. */
+/** Returns the lines in each fenced block. An unclosed block extends to the end. */
 const blocksOf = (card: string): string[][] => {
   const blocks: string[][] = [];
   let open: { readonly fence: string; readonly from: number } | undefined;

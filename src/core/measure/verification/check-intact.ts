@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../base/errors/errors.js';
 import type { OutputVerification } from './verification.js';
 
-/** @throws OUTPUT_DAMAGED, with the verification, the damage and the remedy */
+/** @throws OUTPUT_DAMAGED, with the verification, the damage and remedies */
 export const checkIntact = (found: OutputVerification): void => {
   if (!found.intact) throw new LayerloomError('OUTPUT_DAMAGED', { ...found, ...damageOf(found) });
 };

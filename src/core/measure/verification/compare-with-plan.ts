@@ -10,7 +10,7 @@ import { compareSideFiles, notAFile } from './verify-files.js';
 
 export interface ComparedWithPlan {
   readonly files: readonly VerifiedFile[];
-  /** The recipe in the card's form. */
+  /** The recipe as the card has it. */
   readonly recipe: string;
   readonly tiles: RecomputedTiles;
   readonly cost: RunCost;
@@ -18,8 +18,8 @@ export interface ComparedWithPlan {
 }
 
 /**
- * Recomputes tiles of an output's shards, and compares them and the side files with the plan's. Reports
- * missing shards and wrong sizes without computing tiles.
+ * Recomputes tiles of an output's shards and compares them and the side files with the plan's. For missing
+ * shards and wrong sizes, computes no tiles.
  *
  * @throws the codes of `recompute`
  */

@@ -7,14 +7,14 @@ import { kindOfFolder, mayStand } from './may-stand.js';
 import type { VerifiedFile } from './verification.js';
 
 export interface Additions {
-  /** Sorted names of files, and of unsearched folders as `NAME/`; without caches. */
+  /** Sorted names of files, and of unsearched folders as `NAME/`. Leaves out caches. */
   readonly unlisted: readonly string[];
   /** Additions that are not allowed. */
   readonly damage: readonly VerifiedFile[];
 }
 
 /**
- * Lists files in an output's folder that do not belong to the output. Does not follow links or search folders
+ * Lists what is in an output's folder but is no part of the output. Does not follow links, nor search folders
  * that are not allowed.
  *
  * @param known names of the output's own files, with `/`
@@ -60,10 +60,10 @@ const foldersOf = (name: string): string[] => {
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
 };
 
-/** Returns a name as people and case-insensitive file systems read it. */
+/** Maps names that look equal, to people or case-insensitive file systems, to one. */
 const plainOf = (name: string): string => name.normalize('NFKC').toLowerCase();
 
-/** True for a file or a link to a file, as in hub caches. */
+/** True for a file, and for a link to one as in hub caches. */
 const isFile = async (folder: string, entry: Dirent): Promise<boolean> => {
   if (!entry.isSymbolicLink()) return entry.isFile();
   // Fails for a loop of links, and for a link that may not be followed.
@@ -73,7 +73,7 @@ const isFile = async (folder: string, entry: Dirent): Promise<boolean> => {
   );
 };
 
-/** @param like a file of the output with a similar-looking name */
+/** @param like the output's file of almost the same name, if any */
 const reasonOf = (name: string, entry: Dirent, like: string | undefined): string => {
   const added = 'was not written by the merge';
   if (like !== undefined) return `${added}, and is named almost like ${like}`;

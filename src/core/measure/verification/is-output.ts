@@ -9,7 +9,7 @@ import { cardName, provenanceName } from '../../models/checkpoint/files/file-nam
 import { readFileIfAny } from '../../models/checkpoint/files/small-file.js';
 
 /**
- * True if a folder has a record. Otherwise throws, unless the folder may be something other than an output.
+ * True if a folder has a record. If not, throws, unless the folder may also be no output.
  *
  * @throws OUTPUT_UNRECORDED, READ_FAILED
  */
@@ -23,7 +23,7 @@ export const isOutput = async (
 };
 
 /**
- * True if a folder has a record. Without one, a card with a recipe is enough if the folder is compared with
+ * True if a folder has a record. False if it has only a card with a recipe, which suffices to compare it with
  * its inputs.
  *
  * @throws OUTPUT_UNRECORDED otherwise; READ_FAILED
@@ -44,7 +44,7 @@ export const checkIsOutput = async (path: string, againstInputs: boolean): Promi
   // A dangling link counts as an unreadable record.
   if ((await unlessMissing(path, lstat(join(path, provenanceName)))) !== undefined) return true;
   const card = (await readFileIfAny(join(path, cardName)))?.toString() ?? '';
-  // Other programs' cards have `merge_method:`.
+  // Cards of other programs have `merge_method:`.
   const hasRecipe = /^method:/m.test(recipeBlock(card) ?? '');
   if (hasRecipe && againstInputs) return false;
   if (await exists(join(path, 'experiment.json')))

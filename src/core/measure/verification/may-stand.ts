@@ -1,21 +1,21 @@
 /**
- * Files that people, git or the hub's client may add to an output, and no loader reads. Any other added file
+ * Files that people, git or the hub's client add to an output, and that no loader reads. Any other added file
  * counts as damage, because some loader may look for its name.
  */
 const files: readonly RegExp[] = [
-  // The card, whose recipe is compared.
+  // The model card, whose recipe is compared.
   /^README\.md$/,
   /^(LICEN[CS]E|NOTICE|COPYING|USE_POLICY)([-_][A-Za-z0-9_-]{1,40})?(\.(txt|md|pdf))?$/,
   /^CITATION\.(cff|bib)$/,
   /^\.git(attributes|ignore)$/,
-  // Statement and signature, checked by attestation.
+  // Statement and signature. Attestation checks them.
   /^(layerloom\.intoto\.jsonl|model\.sig)$/,
-  // A work tree's link to its repository.
+  // A work tree's pointer to its repository.
   /^\.git$/,
 ];
 
 /**
- * File managers write these into every folder that they show. macOS's attribute copies, `._NAME`, are not
+ * File managers write these into the folders that they show. Copies of attributes by macOS, `._NAME`, are not
  * allowed: some loaders take them for weights.
  */
 const ofFileManagers = /^(\.DS_Store|Thumbs\.db|desktop\.ini)$/;
@@ -24,7 +24,7 @@ const picture = /^[^./\\\p{C}][^/\\\p{C}]{0,120}\.(png|jpe?g|gif|svg|webp)$/u;
 
 const pictureFolders = new Set(['assets', 'figures', 'images', 'media', 'pictures']);
 
-/** Folders of programs, never searched. */
+/** Folders of programs, which are never searched. */
 const cacheFolders = new Set(['.git', '.cache/huggingface', '.huggingface']);
 
 /** @param path from the output's folder, with `/` */
@@ -36,7 +36,7 @@ export const mayStand = (path: string): boolean => {
   return deeper.length === 0 && pictureFolders.has(folder) && picture.test(name);
 };
 
-/** Tells a program's cache from folders to be searched (`open`) and those not allowed. */
+/** Tells a program's cache from folders to search (`open`) and those that are not allowed. */
 export const kindOfFolder = (path: string): 'cache' | 'open' | 'foreign' => {
   if (cacheFolders.has(path)) return 'cache';
   return path === '.cache' || pictureFolders.has(path) ? 'open' : 'foreign';

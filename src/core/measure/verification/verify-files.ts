@@ -38,7 +38,7 @@ const verifyFile = async (
   { pool }: Run,
   known: ReadonlyMap<string, string>,
 ): Promise<VerifiedFile> => {
-  // O_NONBLOCK, because opening a pipe would wait.
+  // Does not wait for the writer of a pipe.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) =>
     notAFile(file, path, cause),
   );
@@ -72,13 +72,13 @@ const verifyFile = async (
 };
 
 /**
- * Returns an unreadable file as missing or different.
+ * Reports an unreadable file as missing or different.
  *
  * @throws READ_FAILED
  */
 export const notAFile = (file: string, path: string, cause: unknown): VerifiedFile => {
   if (isMissing(cause)) return { file, bytes: null, state: 'missing', reason: 'is missing' };
-  // A loop of links, a socket, a folder, or a file that `readSideFile` refuses.
+  // Errors of a loop of links, a socket, a folder, or a file that `readSideFile` refuses.
   if (['ELOOP', 'ENXIO', 'EISDIR'].includes(codeOf(cause) ?? '') || !isUnreadable(cause))
     return { file, bytes: null, state: 'different', reason: `is no file of the output: ${reasonOf(cause)}` };
   throw readFailed(path, cause);

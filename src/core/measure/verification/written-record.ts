@@ -21,7 +21,7 @@ const fileSchema = z.object({
     .exactOptional(),
 });
 
-// Old versions recorded no side files; older ones wrote no seal.
+// Old versions recorded no side files; still older ones wrote no seal.
 const schema = z.object({
   layerloom: z.string(),
   method: z.string().exactOptional(),
@@ -32,7 +32,7 @@ const schema = z.object({
   [sealName]: z.unknown().optional(),
 });
 
-/** A file as written; `bytes` and `sha256` if recorded. */
+/** A file of the output; `bytes` and `sha256` if recorded. */
 export interface WrittenFile {
   readonly file: string;
   readonly bytes?: number;
@@ -42,11 +42,10 @@ export interface WrittenFile {
 export interface WrittenRecord {
   readonly layerloom: string;
   readonly files: readonly WrittenFile[];
-  /** Names of weight files. */
   readonly shards: readonly string[];
-  /** True for a merge; false for an extracted adapter. */
+  /** False for an extracted adapter. */
   readonly isMerge: boolean;
-  /** The complete recipe in the card's form. */
+  /** The complete recipe as the card has it. */
   readonly recipe: string | undefined;
   /** True if the record is unedited; undefined without a seal. */
   readonly isSealed: boolean | undefined;
@@ -86,7 +85,7 @@ export const readWrittenRecord = async (directory: string): Promise<WrittenRecor
       shards: (read.shards ?? []).map(({ file: shard }) => shard),
     };
   } catch (error) {
-    // The values are too deep, or the file was replaced meanwhile.
+    // Values are nested too deep, or the file was replaced meanwhile.
     throw unrecorded(`its ${provenanceName} cannot be read (${reasonOf(error)})`, error);
   }
 };

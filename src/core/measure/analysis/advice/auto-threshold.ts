@@ -16,8 +16,8 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
     together.set(vector, at);
     at += vector.length;
   }
-  // In place: `filter` would box each number, and models of 400 billion parameters have 38 million rows. NaN
-  // comes last.
+  // Sorts in place and puts NaN last. `filter` would box each number, and models of 400 billion parameters
+  // have 38 million rows.
   together.sort();
   return together.subarray(
     0,
@@ -25,7 +25,6 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   );
 };
 
-/** Finds the first element for which `has` is true, by binary search. */
 const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number => {
   let [from, to] = [0, sorted.length];
   while (from < to) {
@@ -37,8 +36,8 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 };
 
 /**
- * Returns the threshold that a third of the changed rows in layers exceed, over all experts; undefined if no
- * row changed. It shows where an expert changed most, whatever the size of its change.
+ * Returns the MAV that a third of the changed rows in layers are above, over all experts; undefined if no row
+ * changed. It shows where an expert changed most, whatever the size of its change.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

@@ -11,7 +11,6 @@ import {
 import { parseHubId } from '../../../models/address/remote.js';
 import { locateIfHere } from '../../../models/sources/locate.js';
 
-/** Roles by expert; experts without a role are absent. */
 export type ExpertRoles = ReadonlyMap<string, Side>;
 
 export type GivenRoles = Readonly<Record<Side, readonly string[] | undefined>>;
@@ -37,10 +36,10 @@ export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRo
 };
 
 /**
- * Opens the models among the names in roles, and returns the roles. An expert's name is never read as a
- * model. Other text is a model if it has a name or a slash, if it exists, or if no experts are given.
+ * Returns roles, and adds models that are named only there to the experts. An expert's name never means a
+ * model. Other text means one if it has a name or a slash, if it exists, or if no experts are given.
  *
- * @returns also `rolesOf` by the names of the open experts
+ * @returns also `rolesOf`, by the names of the opened experts
  * @throws the codes of `parseAddress`
  */
 export const withRoles = async (given: readonly string[], roles: GivenRoles) => {

@@ -3,7 +3,7 @@ import { countAbove, type MavVectors } from '../analysis.js';
 import { isLayerMatrix } from '../columns.js';
 import { sortedRows } from './auto-threshold.js';
 
-/** Share of rows that count as the largest changes; 12 to 15 % in the published figures. */
+/** Share of rows that count as largest changes; 12 to 15 % in the published figures. */
 export const largestShare = 1 / 8;
 
 /** Scales numbers to a sum of 1; undefined if all are 0. */
@@ -13,9 +13,9 @@ export const normalised = (layers: readonly number[]): readonly number[] | undef
 };
 
 /**
- * Returns an expert's chart (paper, Figs. 4–9): a number per layer, with a sum of 1. The largest changes are
- * the eighth of all rows in layers with the largest MAV. A layer's number is the mean, over its matrices, of
- * the fraction of rows among them. Undefined if nothing changed.
+ * Returns an expert's chart (paper, Figs. 4–9): a number for each layer, with a sum of 1; undefined if
+ * nothing changed. The largest changes are the eighth of all rows in layers with the largest MAV. A layer's
+ * number is their fraction of a matrix's rows, averaged over its matrices.
  */
 export const layerProfile = (mav: MavVectors): readonly number[] | undefined => {
   const rows = sortedRows([mav]);

@@ -6,19 +6,19 @@ import { layerProfile } from './layer-profile.js';
 
 /** A reason to doubt a proposal. */
 export type Concern =
-  /** The swap takes fewer of the language expert's largest changes than if they were spread evenly. */
+  /** From the language expert, the swap takes fewer of the largest changes than an even spread would give. */
   | 'language in the middle'
   /** The largest changes of both experts are in the same layers. */
   | 'same layers'
   | 'no layers';
 
-/** Numbers of layers to swap, proposed from where each expert changed most. The heuristic is ours. */
+/** Proposed numbers of layers to swap, from where each expert changed most. The heuristic is ours. */
 export interface Proposal {
   readonly task: string;
   readonly language: string;
   readonly bottom: number;
   readonly top: number;
-  /** Smallest and largest count that the experts' changes support. */
+  /** Minimum and maximum that the experts' changes support. */
   readonly bottomRange: readonly [number, number];
   readonly topRange: readonly [number, number];
   /** For each expert, the share of its largest changes in the layers that the swap takes from it. */
@@ -31,19 +31,19 @@ export interface Proposal {
 /** A layer goes to the expert whose share is larger by at least this fraction of an even share. */
 const usualMargin = 1 / 4;
 
-/** If these give different counts, the choice is nearly a tie. */
+/** The choice is nearly a tie if these margins give different counts. */
 const margins = [usualMargin / 2, usualMargin, 2 * usualMargin];
 
-/** Two experts with at least this common share count as changing the same layers. */
+/** From this common share on, two experts count as changing the same layers. */
 export const mostCommon = 0.9;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
- * Returns the smallest and largest count at one end. The smallest counts the first layers that the margin
- * gives to the language expert; the largest ends before the first layer that it gives to the task expert.
+ * Returns the minimum and maximum count at one end. The minimum is the number of first layers that the margin
+ * gives to the language expert. The maximum ends before the first layer that it gives to the task expert.
  *
- * @param excess language share minus task share from this end on, in units of an even share
+ * @param excess by layer from this end: language share minus task share, in units of an even share
  */
 const rangeFrom = (excess: readonly number[], margin = usualMargin): readonly [number, number] => {
   const until = (isEnd: (of: number) => boolean) => {
@@ -60,16 +60,15 @@ const within = (count: number, [fewest, most]: readonly [number, number]): numbe
 const excessOf = (task: readonly number[], language: readonly number[]): number[] =>
   language.map((of, layer) => (of - itemAt(task, layer)) * task.length);
 
-/** Returns the sum over layers of the smaller share of the largest changes. */
+/** Returns the sum over layers of the smaller of the two shares. */
 export const commonShare = (task: readonly number[], language: readonly number[]): number =>
   sum(task.map((of, layer) => Math.min(of, itemAt(language, layer))));
 
-/** The paper's default at one end, and the counts that the margins give. */
+/** The paper's default at one end, and counts from the experts' changes. */
 export interface CountsOfEnd {
   readonly standard: number;
-  /** Numbers of layers, ascending; several only if the choice is nearly a tie. */
+  /** Numbers of layers, ascending. Several mean that the choice is nearly a tie. */
   readonly counts: readonly number[];
-  /** Smallest and largest count at the usual margin, as in `Proposal`. */
   readonly range: readonly [number, number];
 }
 
@@ -92,7 +91,7 @@ export const topCounts = (
   countsOfEnd(excessOf(task, language).slice(bottom).reverse(), scaledCount(paperCounts.top, task.length));
 
 /**
- * Proposes the paper's default counts, scaled to the layers, within the range that the changes support.
+ * Returns the paper's default counts, scaled to the layers, within the range that the changes support.
  *
  * @param task share of the task expert's largest changes per layer, from `layerProfile`
  * @param language the same for the language expert
@@ -116,7 +115,7 @@ export const proposalOf = (
   return { bottom, top, bottomRange, topRange, kept, common, concerns };
 };
 
-/** Proposes counts for each pair of experts; skips experts that changed nothing. */
+/** Proposes counts for each pair of experts. Skips experts that changed nothing. */
 export const proposalsOf = (experts: readonly MavVectors[], roles: ExpertRoles): Proposal[] => {
   const profiles = (role: 'task' | 'language') =>
     experts.flatMap((mav) => {

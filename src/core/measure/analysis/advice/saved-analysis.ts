@@ -14,7 +14,7 @@ type Fail = JsonFile<unknown>['fail'];
 /** File of overlaps; absent for a single expert. */
 export const overlapsName = 'overlap.json';
 
-/** File of overlaps of the largest changes, if requested. */
+/** File of overlaps of the largest changes; present if requested. */
 export const topOverlapsName = 'top-overlap.json';
 
 /** File of proposals; absent if experts have no roles. */
@@ -56,7 +56,7 @@ const topOverlapsSchema: z.ZodType<TopOverlap[]> = z.array(
   }),
 );
 
-/** Cosines that choose checkpoints. The file may come from another program. */
+/** Cosines, by which checkpoints are chosen. The file may be another program's. */
 const cosinesSchema: z.ZodType<(Pick<Overlap, 'experts'> & { whole: Pick<OverlapPart, 'cosine'> })[]> =
   z.array(
     z.object({

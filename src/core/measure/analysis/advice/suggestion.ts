@@ -5,15 +5,14 @@ import type { Side } from '../../../methods/framework/part-names.js';
 import type { Shares } from '../shares.js';
 import { bottomCounts, type CountsOfEnd, commonShare, mostCommon, topCounts } from './proposal.js';
 
-/** An expert's change (Σ|Δ|) after a swap without transitions, as shares with a sum of 1. */
+/** An expert's change Σ|Δ| after a swap without transition layers, in shares with a sum of 1. */
 export interface SwappedChange {
   readonly kept: number;
   readonly dropped: number;
-  /** Share outside the layers, where the swap averages both experts. */
+  /** Share outside the layers, where the swap averages the experts. */
   readonly halved: number;
 }
 
-/** A swap to score, and each expert's change after it. */
 export interface SuggestedSwap extends Readonly<Record<Side, SwappedChange>> {
   readonly bottom: number;
   readonly top: number;
@@ -22,13 +21,16 @@ export interface SuggestedSwap extends Readonly<Record<Side, SwappedChange>> {
 export interface ProfiledExpert {
   readonly name: string;
   readonly shares: Pick<Shares, 'layers' | 'outside'>;
-  /** From `layerProfile`; undefined if no layer changed. */
+  /** From `layerProfile`; undefined if the layers did not change. */
   readonly profile: readonly number[] | undefined;
 }
 
-/** Layers with at least 1.5 times an even share of an expert's largest changes, and their share in total. */
+/**
+ * Layers that each have at least 1.5 times an even share of an expert's largest changes, and their total
+ * share.
+ */
 export interface LargestChanges {
-  /** A set of layers such as `0,24-31`; empty if no layer stands out. */
+  /** A set of layers such as `0,24-31`; empty if none has so many. */
   readonly layers: string;
   readonly share: number;
 }
@@ -36,22 +38,22 @@ export interface LargestChanges {
 export interface SuggestedLayers {
   readonly bottom: number;
   readonly top: number;
-  /** Why the numbers are only the paper's default; empty if measurements decide. */
+  /** Why the numbers are only the paper's default. Empty if the measurements decided. */
   readonly undecided: readonly string[];
   readonly reasons: { readonly bottom: string; readonly top: string };
   readonly largest: Readonly<Record<Side, LargestChanges>>;
-  /** The suggested swap, the paper's default, and others, nearest first; at most `budget`. */
+  /** At most `budget` swaps: the suggested one, the paper's default, then others, nearest first. */
   readonly swaps: readonly SuggestedSwap[];
 }
 
-/** Advice needs a profile with at least this `unevenness`. */
+/** Minimum `unevenness` of profiles that give advice. */
 const flat = 0.1;
 
 const outstanding = 1.5;
 
 /**
- * The default wins if it keeps this share more of one expert, and loses at most a tenth of that share of the
- * other.
+ * Minimum gain for the paper's default: it keeps this much more of one expert, and loses at most a tenth as
+ * much of the other.
  */
 const decisiveGain = 0.1;
 
@@ -95,8 +97,8 @@ const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] =
 };
 
 /**
- * Returns why all changes (Σ|Δ|) contradict a choice by the largest ones: the default keeps far more of one
- * expert and hardly less of the other. Undefined if they agree.
+ * Says why all changes (Σ|Δ|) contradict a choice by the largest ones: the default keeps far more of one
+ * expert and hardly less of the other. Undefined if it does not.
  */
 const contradictionOf = (
   { task, language }: Readonly<Record<Side, ProfiledExpert>>,
@@ -159,11 +161,11 @@ const swapsNear = (
 };
 
 /**
- * Suggests numbers of layers from where the experts' largest changes are (`proposalOf`). If the measurements
- * say nothing, returns the paper's default, scaled to the models' layers.
+ * Suggests numbers of layers by the experts' largest changes (`proposalOf`), or the paper's default, scaled,
+ * if the measurements do not decide.
  *
  * @param doubts other reasons not to trust the measurements
- * @param budget most swaps
+ * @param budget maximum number of swaps
  */
 export const suggestLayers = (
   task: ProfiledExpert,
@@ -172,7 +174,7 @@ export const suggestLayers = (
 ): SuggestedLayers => {
   const layers = task.shares.layers.length;
   const standard = {
-    // At least one layer from the language expert: for 3 layers, 5 of 32 would become 0.
+    // Takes at least one layer from the language expert: for 3 layers, 5 of 32 would round to 0.
     bottom: Math.max(1, scaledCount(paperCounts.bottom, layers)),
     top: scaledCount(paperCounts.top, layers),
   };

@@ -36,7 +36,7 @@ export const checkThresholdNames = ({ own }: Thresholds, experts: readonly strin
       });
 };
 
-/** Returns each expert's threshold; `auto` finds one over all experts. */
+/** Returns each expert's threshold. `auto` finds a common one. */
 export const thresholdsOf = ({ all, own }: Thresholds, experts: readonly MavVectors[]): number[] => {
   const common = all === 'auto' ? (autoThreshold(experts) ?? defaultThreshold) : all;
   return experts.map(({ name }) => own.get(name) ?? common);

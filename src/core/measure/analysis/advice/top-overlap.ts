@@ -3,22 +3,22 @@ import { itemAt, valueAt } from '../../../base/errors/lookup.js';
 import type { MavVectors } from '../analysis.js';
 import { isLayerMatrix } from '../columns.js';
 
-/** Number of rows among the largest changes of both experts, in a layer or in all. */
+/** Counts rows among the largest changes of both experts, in one layer or in all. */
 export interface TopOverlapPart {
   /** Layer; null for all layers together. */
   readonly layer: number | null;
-  /** Number of largest rows per expert; fewer if one expert changed fewer rows. */
+  /** Number of rows taken from each expert: the smaller number if one changed fewer. */
   readonly rows: number;
   readonly inBoth: number;
   readonly shared: number | null;
-  /** Share expected for randomly chosen rows; null without rows. */
+  /** Value of `shared` for randomly chosen rows; null without rows. */
   readonly chance: number | null;
 }
 
 /** Overlap of two experts' largest changes. */
 export interface TopOverlap {
   readonly experts: readonly [string, string];
-  /** Share of each matrix's rows that count as largest. */
+  /** Share of each matrix's rows that are taken. */
   readonly topShare: number;
   readonly parts: readonly TopOverlapPart[];
   readonly whole: TopOverlapPart;
@@ -32,7 +32,7 @@ export const checkTopShare = (share: number | undefined, experts: number): void 
     throw invalidParameter('top-share', share, 'two experts at least, whose changes it compares');
 };
 
-/** Returns the `count` changed rows with the largest MAV; fewer if fewer changed. Among ties, the first. */
+/** Returns the `count` changed rows with the largest MAV, or all if fewer changed. Ties go to the first. */
 const largestRows = (vector: Float32Array, rows: readonly number[], count: number): ReadonlySet<number> => {
   const changed = rows.filter((row) => itemAt(vector, row) > 0);
   return new Set(changed.sort((a, b) => itemAt(vector, b) - itemAt(vector, a) || a - b).slice(0, count));
@@ -77,8 +77,8 @@ const overlapOf = (a: MavVectors, b: MavVectors, topShare: number): TopOverlap =
 };
 
 /**
- * Compares each pair of experts by the `topShare` of rows with the largest MAV in each matrix in layers. Per
- * matrix, so that none dominates.
+ * Compares each pair of experts by the `topShare` of rows with the largest MAV. Takes them from each matrix
+ * in layers, so that none dominates.
  */
 export const topOverlapsOf = (experts: readonly MavVectors[], topShare: number): TopOverlap[] =>
   experts.flatMap((a, index) => experts.slice(index + 1).map((b) => overlapOf(a, b, topShare)));

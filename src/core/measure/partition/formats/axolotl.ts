@@ -8,9 +8,9 @@ export interface AxolotlOptions {
 }
 
 /**
- * Returns patterns for axolotl (`utils/freeze.py`, `LayerNamePattern`), which takes dots literally, matches
- * from a name's start, and reads `[a:b]` at a pattern's end as a range of rows. So dots are not escaped, and
- * no pattern ends that way.
+ * Returns patterns for axolotl's `LayerNamePattern` (`utils/freeze.py`). It takes dots literally, matches
+ * from a name's start, and reads `[a:b]` at the end as a range of rows. So dots are not escaped, and no
+ * pattern ends like that.
  *
  * @throws PARTITION_UNSUPPORTED for a side that trains nothing
  */

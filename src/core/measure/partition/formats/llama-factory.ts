@@ -10,11 +10,10 @@ export interface LlamaFactoryOptions {
   readonly freeze_trainable_layers: number;
   /** `all`, or first parts of names in a layer, such as `self_attn,mlp`. */
   readonly freeze_trainable_modules: string;
-  /** Modules to train outside the layers. */
   readonly freeze_extra_modules?: string;
 }
 
-/** The options, and the side's parameters that stay frozen (`leftOut`). */
+/** Options, and those of the side's parameters that stay frozen (`leftOut`). */
 export interface LlamaFactoryFreeze {
   readonly options: LlamaFactoryOptions;
   readonly leftOut: readonly string[];
@@ -23,8 +22,8 @@ export interface LlamaFactoryFreeze {
 const name = 'LLaMA-Factory';
 
 /**
- * Returns options for first or last layers with the same modules in each; others cannot be expressed. Leaves
- * out a final `norm`: `freeze_extra_modules` matches parts of names, so `norm` would also train each
+ * Returns options for first or last layers that train the same modules in each; others cannot be expressed.
+ * Leaves out a final `norm`: `freeze_extra_modules` matches parts of names, so it would also train each
  * `input_layernorm`.
  *
  * Checks the result against `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.
@@ -71,7 +70,7 @@ export const llamaFactoryFreeze = (partition: Partition, side: Side): LlamaFacto
 /**
  * Returns n for the last n layers, −n for the first n.
  *
- * @throws PARTITION_UNSUPPORTED for other layers
+ * @throws PARTITION_UNSUPPORTED for any other layers
  */
 const endOf = (layers: readonly number[], all: number, side: Side): number => {
   const [first, last] = [layers[0] ?? 0, layers.at(-1) ?? -1];

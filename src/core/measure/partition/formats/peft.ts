@@ -14,12 +14,12 @@ interface NamedTargets extends Required<PeftTargets> {
 }
 
 /**
- * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers: names and
- * layers if these layers have the same modules; otherwise a regular expression for whole names. A mixture
- * gets a list, because PEFT treats expressions differently there. Checks the result against PEFT's rule
- * (`check_target_module_exists`) over all modules.
+ * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers. If these
+ * layers have the same modules, lists names and layers; otherwise gives an expression for whole names. A
+ * mixture gets a list, because PEFT treats expressions differently there. Checks the result against PEFT's
+ * rule (`check_target_module_exists`) over all modules.
  *
- * Parameters outside the layers, norms and biases are not adapted; `modules_to_save` may add them.
+ * Norms, biases and parameters outside the layers are not adapted; `modules_to_save` may add them.
  *
  * @throws PARTITION_UNSUPPORTED for a part without matrices in layers
  */
@@ -43,7 +43,7 @@ export const peftTargets = (partition: Partition, side: Side): PeftTargets => {
   }));
   const modules = modulesOf(partition);
   const wanted = new Set(adapted);
-  // PEFT reads the stack's name as a regular expression, so targets are checked.
+  // Checks the targets, because PEFT reads the stack's name as a regular expression.
   const isExact = (targets: NamedTargets): boolean => {
     const isTarget = targetRule(targets);
     return /^\w+$/.test(pattern) && modules.every((name) => isTarget(name) === wanted.has(name));
@@ -57,7 +57,7 @@ const lastPart = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 const namesOf = ({ parts }: Partition): readonly string[] => partNames.flatMap((part) => parts[part]);
 
-/** Lists modules in parameters' names, including those that only contain others. */
+/** Lists all modules that parameters' names imply, including those that only contain others. */
 const modulesOf = (partition: Partition): readonly string[] => {
   const modules = new Set<string>();
   for (const name of namesOf(partition)) {
@@ -67,7 +67,7 @@ const modulesOf = (partition: Partition): readonly string[] => {
   return [...modules];
 };
 
-/** Returns PEFT's rule: it compares the end of the name, and the first number after the layers' pattern. */
+/** Returns PEFT's rule, which compares the end of a name and the first number after the layers' pattern. */
 const targetRule = ({
   target_modules: targets,
   layers_to_transform: layers,

@@ -2,7 +2,10 @@ import { layerloomCommand } from '../../../base/errors/command-line.js';
 import { type Partition, partNames } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 
-/** Formats a Python string; raw only if all characters are harmless, because names are untrusted. */
+/**
+ * Returns a Python string literal. It is raw only if all characters are harmless, because names are
+ * untrusted.
+ */
 const literal = (text: string): string =>
   /^[\w.^$()|\\-]*[\w.^$()|-]$/.test(text) ? `r"${text}"` : JSON.stringify(text);
 
@@ -12,9 +15,9 @@ const list = (patterns: readonly string[]): string =>
     : `[\n${patterns.map((pattern) => `        ${literal(pattern)},\n`).join('')}    ]`;
 
 /**
- * Returns a Python module that sets `requires_grad` by names: for any training loop (`train_only`), and as a
- * callback of transformers' `Trainer` (`TrainOnly`). It raises an error for parameters in no part, which
- * belong to another model.
+ * Returns a Python module that sets `requires_grad` by name, for any training loop (`train_only`) and as a
+ * callback of transformers' `Trainer` (`TrainOnly`). It refuses parameters in no part: they belong to another
+ * model.
  */
 export const pythonModule = (
   partition: Partition,

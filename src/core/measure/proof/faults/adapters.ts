@@ -15,9 +15,9 @@ import {
 } from './kind.js';
 import { rankOfRows } from './rank.js';
 
-// Faults of a base with an adapter, whose change is known: expected − base.
+// Faults of a base with an adapter. The change is known: expected − base.
 
-/** A tensor that the adapter changes, and the factor of this change in the output. */
+/** A tensor that the adapter changes, and by which factor the output has the change. */
 interface Changed {
   readonly sample: Sampled;
   readonly base: Float32Array;
@@ -25,7 +25,7 @@ interface Changed {
   readonly change: Float32Array;
   /** output − base */
   readonly found: Float32Array;
-  /** The factor of the change in output − base, by least squares. */
+  /** Factor of the change that best gives output − base, by least squares. */
   readonly factor: number;
   /** True if base + factor · change explains the output. */
   readonly isExplained: boolean;
@@ -68,7 +68,7 @@ const changedIn = (evidence: Evidence, names: readonly string[]): Promise<readon
     return changed;
   });
 
-/** Relative tolerance of factors, because bfloat16 rounds small changes. */
+/** Relative tolerance of factors: bfloat16 rounds small changes. */
 const tolerance = 0.04;
 
 const isNear = (value: number, wanted: number): boolean =>
@@ -151,7 +151,7 @@ const findingOf = (found: readonly Changed[], factor: number, sentence: string):
   };
 };
 
-/** True if the change was added in two steps, with a rounding each, rather than once with twice the scale. */
+/** True if the change was added twice, with a rounding each, rather than once at twice the scale. */
 const inTwoSteps = ({ sample, base, change }: Changed): boolean => {
   const [dtype = 'F32'] = sample.grain;
   const steps = base.map((value, at) =>
@@ -288,7 +288,7 @@ export const otherAdapterApplied = otherAdapter(
     `${counted(count, 'tensor')} have a change of rank ${rank} added to the base that is not this adapter’s: another adapter was applied`,
 );
 
-/** A fault: tensors that the adapter does not change also differ from the base. */
+/** The base is another one: tensors that the adapter does not change differ from it too. */
 export const anotherBaseOfAdapter = fault('another_base', async (evidence, names) => {
   const pair = adapterOf(evidence);
   if (pair === undefined) return undefined;

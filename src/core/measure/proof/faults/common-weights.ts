@@ -4,28 +4,27 @@ import type { Evidence, Sampled } from '../evidence.js';
 import { isShortDtype, rounded, unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
 
-// Weights shared by all wrong tensors. If experts barely changed, a wrong weight shows only in the few
-// elements that it rounds to the other side. They are too few for solving a single tensor, and too many for
-// an edit.
+// Finds weights that all wrong tensors share. If experts barely changed, a wrong weight shows only in the few
+// elements that it rounds to the other side: too few to solve one tensor, too many for an edit.
 
 export interface CommonWeights {
   readonly samples: readonly Sampled[];
   readonly sources: readonly Source[];
   readonly weights: readonly number[];
   readonly wanted: readonly number[];
-  /** The range of the first source's weights that give the same numbers; undefined if not determined. */
+  /** The range of the first source's weight that gives the same numbers; undefined if not determined. */
   readonly range: readonly [least: number, most: number] | undefined;
 }
 
 const [mostSources, mostElements] = [4, 2 ** 20];
 
-/** Fewer differing elements do not determine weights. */
+/** Minimum number of differing elements that determine weights. */
 const leastDiffering = 16;
 
-/** Largest unexplained share of the differences: over all samples, and in each. */
+/** Maximum share of the differences that stays unexplained: over all samples, and in each. */
 const [mostLeft, mostLeftInOne] = [0.1, 0.25];
 
-/** Largest difference of an element from what the weights give, in units in the last place. */
+/** Maximum difference between an element and what the weights give, in units in the last place. */
 const mostUnits = 2;
 
 /** Weights nearer to the recipe's count as the recipe's, rounded. */
@@ -34,7 +33,7 @@ const leastApart = 0.004;
 /** Largest relative distance between the expected changes and a weighted sum of the inputs. */
 const mostOfChange = 0.01;
 
-/** Returns weights with which the inputs give all of the tensors; undefined if no weights do. */
+/** Returns the weights with which the inputs give all of the tensors; undefined if none do. */
 export const commonWeights = (
   evidence: Evidence,
   names: readonly string[],
@@ -71,7 +70,7 @@ const explaining = (samples: readonly Sampled[], sources: readonly Source[]): Co
   if (best === undefined) return undefined;
   const { weights, sum } = best;
   if (weights.every((weight, at) => Math.abs(weight - (wanted[at] ?? 0)) < leastApart)) return undefined;
-  // For a single input, other kinds of fault say more.
+  // If an input is missing altogether, other kinds of fault say more.
   if (weights.some((weight, at) => Math.abs(weight) < leastApart && Math.abs(wanted[at] ?? 0) >= leastApart))
     return undefined;
   let left = 0;
@@ -119,7 +118,7 @@ const differing = (sample: Sampled, made: Float32Array): number => {
   return count;
 };
 
-/** True if an element differs by more than roundings, so that it was also edited. */
+/** True if an element differs by more than roundings, so that it was edited too. */
 const isFar = (sample: Sampled, made: Float32Array): boolean => {
   const dtype = dtypeOf(sample);
   const vectors = vectorsOf(sample);
@@ -130,7 +129,7 @@ const isFar = (sample: Sampled, made: Float32Array): boolean => {
   });
 };
 
-/** Makes a weighted sum as programs do, without the final rounding. */
+/** Computes a weighted sum as some programs do, without the final rounding. */
 type Arithmetic = (sample: Sampled, weights: readonly number[]) => Float32Array;
 
 const ofProducts =
@@ -150,7 +149,7 @@ const ofProducts =
 const arithmetics: readonly Arithmetic[] = [
   (sample, weights) => combined(vectorsOf(sample), weights),
   ofProducts((weight) => weight),
-  // The variant that also rounds weights.
+  // Also rounds the weights.
   ofProducts(rounded),
 ];
 
@@ -173,10 +172,12 @@ const candidatesOf = (
   return { candidates: [[first, Number((sum - first).toFixed(4))], ...candidates], range };
 };
 
-/** A weight's step, its smallest and largest value, and the rounding error of adding up steps. */
+/** Step between tried weights, their minimum and maximum, and the rounding error of adding up steps. */
 const [step, least, most, tiny] = [0.001, -1, 2, 1e-6];
 
-/** Returns the weights of the first of two sources with which most elements round to the found numbers. */
+/**
+ * Returns the range of the first of two sources' weights for which most elements round to the found numbers.
+ */
 const rangeOf = (samples: readonly Sampled[], sum: number): readonly [number, number] | undefined => {
   const changes = new Float64Array(Math.round((most - least) / step) + 2);
   for (const sample of samples) {
@@ -189,7 +190,7 @@ const rangeOf = (samples: readonly Sampled[], sum: number): readonly [number, nu
       const [rest, half] = [value - sum * (b[at] ?? 0), unit / 2];
       const ends = [(rest - half) / distance, (rest + half) / distance].sort((x, y) => x - y);
       const [from, to] = ends.map((end) => Math.min(most, Math.max(least, end))) as [number, number];
-      // At the ends of a range are ties, which are rounded to even numbers.
+      // The ends of a range are ties, which round to even.
       const inward = (value / unit) % 2 === 0 ? -tiny : tiny;
       const low = Math.ceil((from - least) / step + inward);
       const high = Math.floor((to - least) / step - inward);
@@ -210,7 +211,7 @@ const rangeOf = (samples: readonly Sampled[], sum: number): readonly [number, nu
   return [place(counts.findIndex(enough)), place(counts.findLastIndex(enough))];
 };
 
-/** Returns the number with fewest digits in a range, nearest to its middle. */
+/** Returns the number with fewest digits in a range, near its middle. */
 const roundest = (from: number, to: number): number => {
   const middle = (from + to) / 2;
   for (const digits of [1, 2, 3]) {

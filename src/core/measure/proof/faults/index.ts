@@ -9,7 +9,7 @@ import * as weights from './weights.js';
 
 /**
  * All kinds of fault, certain and special ones first. Each gets the tensors that earlier ones did not
- * explain. A new kind needs a place in a file above and a line here.
+ * explain. A new kind belongs in a file above and on a line here.
  */
 export const faultKinds: readonly FaultKind[] = [
   structure.adapterLeft,

@@ -8,10 +8,9 @@ export interface FaultKind {
   readonly find: (evidence: Evidence, names: readonly string[]) => Promise<Finding | undefined>;
 }
 
-/** A kind of fault by its code and its search. */
 export const fault = (kind: string, find: FaultKind['find']): FaultKind => ({ kind, find });
 
-/** Returns what was found about tensors, with their number as the last figure; undefined without a tensor. */
+/** Returns a finding, with the number of tensors as last figure; undefined without tensors. */
 export const finding = (
   tensors: readonly string[],
   sentence: string,

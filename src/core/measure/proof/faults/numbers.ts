@@ -6,7 +6,7 @@ import { isOfDtype, rounded, unitAt } from '../precision.js';
 import type { ProvenTensor } from '../proof.js';
 import { counted, type FaultKind, fault, figure, finding, isConstant, listed, median } from './kind.js';
 
-// Faults that show in a tensor's own numbers.
+// Faults that a tensor's own numbers show.
 
 const bySample = (
   kind: string,
@@ -38,7 +38,7 @@ export const notFinite = fault('not_finite', async (evidence, names) => {
   );
 });
 
-/** True if an element is NaN or infinite where a finite one is expected. Inputs may have NaN too. */
+/** True if an element is NaN or infinite where the expected one is finite. Inputs may have NaN too. */
 const isDamaged = async (evidence: Evidence, { name }: ProvenTensor): Promise<boolean> => {
   const { shape } = valueAt(evidence.expected, name);
   for (const slice of evidence.partsOf(name, shape, blockElements)) {
@@ -93,7 +93,7 @@ export const normOffset = bySample(
     `${names} ${isOrAre(count)} off by 1: a norm is stored as w in one convention and as 1 + w in another`,
 );
 
-/** Returns the factor k of found ≈ k · wanted, if it explains all elements. */
+/** Returns k of found ≈ k · wanted if it explains all elements. */
 const factorOf = ({ found, wanted, grain }: Sampled): number | undefined => {
   const length = dot(wanted, wanted);
   if (!(length > 0) || found.length < 2) return undefined;
@@ -117,10 +117,10 @@ export const scaled = fault('scaled', async (evidence, names) => {
   };
 });
 
-/** If at most this share of a tensor's elements differs, the tensor counts as edited. */
+/** A tensor counts as edited if at most this share of its elements differs. */
 const mostEdited = 0.02;
 
-/** In a smaller tensor, a few elements are a large share. */
+/** Minimum size of an edited tensor; in smaller ones, few elements are many. */
 const leastElements = 64;
 
 export const fewElements = fault('few_elements', async (evidence, names) => {
@@ -157,7 +157,9 @@ export const coarseRounding = fault('coarse_rounding', async (evidence, names) =
   );
 });
 
-/** Largest codes of integer quantisation, by name; `range`: steps between the least and the largest. */
+/**
+ * Largest codes of integer quantisation. `range` counts the steps between the least and the largest number.
+ */
 const levels: readonly (readonly [name: string, levels: number, of: 'magnitude' | 'range'])[] = [
   ['int4', 7, 'magnitude'],
   ['int4', 8, 'magnitude'],
@@ -169,15 +171,14 @@ const levels: readonly (readonly [name: string, levels: number, of: 'magnitude' 
 
 const blocks = [32, 64, 128, 256] as const;
 
-/** Steps to try, because the largest number was rounded. */
+/** Number of steps to try, because the largest number was rounded. */
 const triedSteps = 8;
 
-/** Numbers on a grid may be off by this share of a step, in addition to their rounding. */
+/** Distance of numbers from a grid that is allowed in addition to their rounding, as a share of a step. */
 const mostOff = 0.02;
 
 /**
- * A quantised tensor has at least the first share of its elements on a grid, other tensors at most the
- * second.
+ * Share of elements on a grid: at least the first if a tensor was quantised, otherwise at most the second.
  */
 const [leastOnGrid, mostOnGrid] = [0.99, 0.9];
 
@@ -201,7 +202,7 @@ const blocksIn = ({ found, slices }: Sampled, size: number): readonly (readonly 
   return all.slice(0, Math.max(leastBlocks, Math.ceil(examined / size)));
 };
 
-/** Returns the share of nonzero elements that are whole multiples of their block's step, rounded. */
+/** Returns the share of nonzero elements that are multiples of their block's step, up to rounding. */
 const onGrid = (
   blocks: readonly Float32Array[],
   [, codes, of]: (typeof levels)[number],
@@ -262,7 +263,7 @@ const gridOf = (sample: Sampled): string | undefined => {
       )
         return `${level[0]}, a scale for ${size === columns ? 'each row' : size === found.length ? 'the tensor' : `blocks of ${size}`}`;
   }
-  // Unequal steps, as in NF4 and FP4, show as few distinct numbers in a block.
+  // Unequal steps, as in NF4 and FP4, show by few distinct numbers in a block.
   for (const size of [64, 32] as const)
     if (
       found.length >= 4 * size &&
@@ -299,7 +300,7 @@ const nf4 = [
 ];
 
 /**
- * Returns the mean distance of values from NF4's levels, relative to the largest magnitude in each value's
+ * Returns the mean distance of values from NF4's levels. It is relative to the largest magnitude in their
  * block.
  */
 const offNf4 = (values: Float32Array): number => {
@@ -315,7 +316,7 @@ const offNf4 = (values: Float32Array): number => {
   return count === 0 ? 1 : total / count;
 };
 
-/** A fault: the adapter was merged into a base that had been quantised to four bits for training. */
+/** The adapter was merged into a base that had been quantised to four bits for training. */
 export const baseQuantised = fault('quantised_between', async (evidence, names) => {
   const found: string[] = [];
   for (const { name, found: own, wanted, sources, shape, slices } of await evidence.sampled(names)) {

@@ -4,7 +4,7 @@ import { type Elsewhere, elsewhereOf } from '../elsewhere.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { counted, type FaultKind, fault, layersIn, listed } from './kind.js';
 
-// Faults of tensors that the recipe puts in another place.
+// Faults of tensors in another place than the recipe's.
 
 interface Moved {
   readonly sample: Sampled;
@@ -106,7 +106,7 @@ const mostRead = 1024 * 1024;
 const mostTensors = 8;
 const mostRows = 400_000;
 
-/** Elements that identify a row, and how far apart roundings may put them. */
+/** Number of elements that identify a row, and relative difference that roundings may cause. */
 const ofRow = 16;
 const sameRow = 0.01;
 
@@ -129,7 +129,7 @@ const headsOf = async (
 const isSameRow = (a: Float32Array, b: Float32Array): boolean =>
   relativeDistance(a, b) <= sameRow || a.every((value, at) => value === b[at]);
 
-/** Returns, for each row of the output, the equal row of the merge; undefined if a row has no match. */
+/** Returns for each row of the output the equal row of the merge; undefined if any has no match. */
 const rowOrder = async (
   evidence: Evidence,
   { name, shape }: Sampled,
@@ -139,7 +139,7 @@ const rowOrder = async (
   if (shape.length < 2 || rows < 2 || rows > mostRows) return undefined;
   const found = await headsOf(rows, columns, (slice) => evidence.readFound(name, [slice]));
   const wanted = await headsOf(rows, columns, (slice) => evidence.readWanted(name, [slice]));
-  // Once both are sorted, equal rows have equal places.
+  // After sorting both, equal rows have equal places.
   const sorted = (heads: readonly Float32Array[]) =>
     [...heads.keys()].sort((a, b) => (heads[a]?.[0] ?? 0) - (heads[b]?.[0] ?? 0) || a - b);
   const [places, from] = [sorted(found), sorted(wanted)];
@@ -159,7 +159,7 @@ const rowOrder = async (
 const isHalves = (order: readonly number[]): boolean =>
   order.length % 2 === 0 && order.every((row, at) => row === (at + order.length / 2) % order.length);
 
-/** True if rows of two halves are interleaved, a convention for fused matrices and rotary heads. */
+/** True if rows of two halves are interleaved, as some programs store fused matrices and rotary heads. */
 const isInterleaved = (order: readonly number[], { role }: Sampled): boolean =>
   role !== 'embedding' &&
   role !== 'head' &&

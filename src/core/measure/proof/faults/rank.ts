@@ -3,11 +3,11 @@ import { unitAt } from '../precision.js';
 
 const mostRows = 48;
 
-/** Least ratio of a change's smallest eigenvalue to the noise's largest. */
+/** Minimum ratio of a change's smallest eigenvalue to the noise's largest. */
 const leastGap = 6;
 
 /**
- * Returns the rank of a matrix's first rows above the rounding noise; undefined if full, which proves
+ * Returns the rank of a matrix's first rows, above the noise of rounding; undefined if full, which proves
  * nothing.
  */
 export const rankOfRows = (
@@ -28,12 +28,12 @@ export const rankOfRows = (
   let noise = 0;
   for (let at = 0; at < rows * columns; at += 1) noise += unitAt(found[at] ?? 0, dtype) ** 2 / 6;
   const eigenvalues = eigenvaluesOf(gram);
-  // The largest eigenvalue of noise with this variance (Marchenko–Pastur law).
+  // Largest eigenvalue of noise with this variance (Marchenko–Pastur law).
   const most = (noise / rows) * (1 + Math.sqrt(rows / columns)) ** 2;
   const floor = Math.max(2 * most, 1e-9 * Math.max(...eigenvalues));
   const rank = eigenvalues.filter((value) => value > floor).length;
   const [last = 0, next = 0] = eigenvalues.toSorted((a, b) => b - a).slice(rank - 1);
-  // Without a gap between eigenvalues, the rest is not rounding noise.
+  // Without a gap between eigenvalues, the rest is not noise of rounding.
   const isGap = last > leastGap * Math.max(next, Number.MIN_VALUE);
   return rank === 0 || rank >= Math.min(rows, columns) - 1 || !isGap ? undefined : rank;
 };

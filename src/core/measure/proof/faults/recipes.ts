@@ -2,7 +2,7 @@ import type { CompleteRecipe } from '../../../plan/complete-recipe.js';
 import type { Evidence } from '../evidence.js';
 import { counted, type FaultKind, fault, finding } from './kind.js';
 
-// Faults found by changing one setting of the recipe: each changed recipe is planned, and its tensors
+// Faults found by changing one setting of the recipe. The changed recipe is planned and its tensors are
 // compared with the output's.
 
 type Variants = (recipe: CompleteRecipe) => readonly (readonly [words: string, recipe: CompleteRecipe])[];
@@ -11,7 +11,7 @@ const few = 4;
 
 const byRecipe = (kind: string, variants: Variants): FaultKind =>
   fault(kind, async (evidence, names) => {
-    // Tensors in which a few elements differ need no other recipe.
+    // Skips tensors with a few differing elements, which need no other recipe.
     const samples = (await evidence.sampled(names)).filter(
       (sample) => !evidence.fitsSample(sample, sample.wanted),
     );

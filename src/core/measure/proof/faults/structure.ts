@@ -89,7 +89,7 @@ const otherShapes = (evidence: Evidence, names: readonly string[]) =>
     return expected.shape.join() === found.shape.join() ? [] : [{ name, expected, found }];
   });
 
-/** Makes a kind of fault for matrices with another number of rows, whose common rows are correct. */
+/** Makes a kind of fault for matrices that have another number of rows, with the common rows correct. */
 const otherRows = (
   kind: string,
   isThis: (found: number, expected: number) => boolean,

@@ -10,9 +10,9 @@ import { counted, type FaultKind, fault, figure, finding, isConstant, median } f
 interface Solved {
   readonly sample: Sampled;
   readonly sources: readonly Source[];
-  /** The output's weights by source. */
+  /** Weights of the output, by source. */
   readonly weights: readonly number[];
-  /** The expected weights; undefined if the expected tensor is not a weighted sum. */
+  /** Expected weights; undefined if the expected tensor is not a weighted sum. */
   readonly wanted: readonly number[] | undefined;
 }
 
@@ -52,7 +52,7 @@ const solvedIn = (evidence: Evidence, names: readonly string[]): Promise<readonl
       : (await evidence.sampled(names)).flatMap((sample) => solve(sample) ?? []),
   );
 
-/** Largest differences of solved weights that roundings explain: in short dtypes, and in float32. */
+/** Largest differences of solved weights that roundings explain, in short dtypes and in float32. */
 const [nearWeights, nearInFloat32] = [0.02, 1e-4];
 
 const near = (a: number, b: number, tolerance = nearWeights): boolean =>
@@ -210,7 +210,7 @@ export const wrongWeights = weightKind(
   (weights, wanted) => `the weights are others: the output is ${weights}, and the recipe gives ${wanted}`,
 );
 
-/** Finds a kind of wrong weights from the weights that all wrong tensors have in common. */
+/** Applies a kind of wrong weights to those that all wrong tensors have in common. */
 const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind =>
   fault(kind, async (evidence, names) => {
     const common = await commonWeights(evidence, names);
@@ -227,21 +227,20 @@ const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind =>
     );
   });
 
-/** A range of weights wider than this is stated in the message. */
+/** If weights in a wider range explain the output, the message gives the range. */
 const widest = 0.005;
 
-/** Kinds of wrong weights that explain all differences if experts barely changed. */
+/** Kinds of wrong weights that can explain all differences if experts barely changed. */
 export const kindsInCommon: readonly FaultKind[] = [
   ...[notNormalised, normalised, weightsExchanged, baseNotSubtracted, wrongLambda, equalWeights],
   wrongWeights,
 ].map(inCommon);
 
-/** Number of elements, over all tensors, for solving weights that differ by less than a rounding. */
+/** Maximum number of elements, over all tensors, to solve for weights that differ by less than a rounding. */
 const mostTogether = 2 ** 20;
 
 /**
- * A fault: weights that are slightly wrong. Roundings hide this in single tensors, so they are solved over
- * all tensors.
+ * Weights are slightly wrong. In single tensors, roundings hide this, so weights are solved over all tensors.
  */
 export const driftingWeights = fault('wrong_weights', async (evidence, names) => {
   const tensors = names.filter((name) => evidence.drifts.has(name));
@@ -254,7 +253,7 @@ export const driftingWeights = fault('wrong_weights', async (evidence, names) =>
     samples.push(sample);
   }
   if (samples.length === 0 || evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
-  // Elements are weighted by their units in the last place, like their roundings.
+  // Divides elements by their unit in the last place, in which their roundings are equal.
   const units = samples.map(({ grain: [dtype = 'F32'], wanted, sources }) =>
     wanted.map((value, at) => {
       const terms = [...sources.values()].map((values) => Math.abs(values[at] ?? 0));
@@ -286,10 +285,10 @@ export const driftingWeights = fault('wrong_weights', async (evidence, names) =>
   };
 });
 
-/** Expected tensors within this relative difference of a weighted sum count as one. */
+/** Expected tensors this near to a weighted sum, relatively, count as one. */
 const leastOfSum = 1e-4;
 
-/** A fault: tensors' differences point towards a model, or away from zero, but are not a weighted sum. */
+/** Differences point towards a model, or away from zero, but the output is not a weighted sum. */
 export const drifting = fault('drift', async ({ drifts }, names) => {
   const tensors = names.filter((name) => drifts.has(name));
   const [name = ''] = tensors;
@@ -307,7 +306,7 @@ export const drifting = fault('drift', async ({ drifts }, names) => {
   };
 });
 
-/** A fault: experts have about their weights, but added to another base. */
+/** Experts have about their weights, but are added to another base. */
 export const anotherBase = fault('another_base', async (evidence, names) => {
   const matrices = [...evidence.expected.values()].filter(({ shape }) => shape.length > 1);
   const found = (await evidence.sampled(names)).filter((sample) => {
@@ -330,7 +329,7 @@ export const anotherBase = fault('another_base', async (evidence, names) => {
   );
 });
 
-/** A fault: the output is a weighted sum, but the recipe's merge is not. */
+/** The output is a weighted sum, but the recipe's merge is not. */
 export const linearInstead = fault('linear_instead', async (evidence, names) => {
   const found = (await solvedIn(evidence, names)).filter(({ wanted }) => wanted === undefined);
   const [first] = found;
@@ -375,7 +374,7 @@ export const changeScaled = fault('change_scaled', async (evidence, names) => {
   );
 });
 
-/** A fault: the method was applied to the weights themselves, as if the base were 0. */
+/** The method was applied to the weights themselves, as if the base were 0. */
 export const baseTakenForZero = fault('base_not_subtracted', async (evidence, names) => {
   if (evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
   const found: string[] = [];
@@ -391,7 +390,7 @@ export const baseTakenForZero = fault('base_not_subtracted', async (evidence, na
   );
 });
 
-/** Tensors to try first; others are tried only if one of these fits. */
+/** Number of tensors to try first; others follow only if one fits. */
 const mostTried = 6;
 
 export const baseNotAdded = fault('base_not_added', async (evidence, names) => {

@@ -1,4 +1,4 @@
-/** A tensor read in part: numbers of all and of drawn tiles and elements. */
+/** A tensor from which only drawn tiles are read. */
 export interface SampledTensor {
   readonly tiles: number;
   readonly drawn: number;
@@ -6,17 +6,19 @@ export interface SampledTensor {
   readonly drawnElements: number;
 }
 
-/** The chance that a sample finds a change, known before the seed is drawn. */
+/** How likely a sample finds a change. Known before the seed is drawn. */
 export interface Detection {
-  /** Numbers of elements that are changed at random places, each with the chance of finding one of them. */
+  /** For some numbers of randomly placed changed elements, the chance that one of them is read. */
   readonly random: readonly { readonly elements: number; readonly probability: number }[];
-  /** The smallest chance of finding a change within one tile, over all tiles. */
+  /** The smallest chance, over all tiles, of finding a change within one. */
   readonly oneTile: number;
 }
 
 const counts = [1, 10, 100, 1000, 10_000];
 
-/** Returns the chances. Every tensor has a drawn tile, so a change of all its elements is always found. */
+/**
+ * Returns the chances. A change of all elements of a tensor is always found, because each has a drawn tile.
+ */
 export const detectionOf = (tensors: readonly SampledTensor[]): Detection => {
   const filled = tensors.filter(({ elements }) => elements > 0);
   const [all, drawn] = [totalOf(filled, 'elements'), totalOf(filled, 'drawnElements')];
@@ -31,7 +33,7 @@ export const detectionOf = (tensors: readonly SampledTensor[]): Detection => {
 const totalOf = (tensors: readonly SampledTensor[], key: 'elements' | 'drawnElements'): number =>
   tensors.reduce((total, tensor) => total + tensor[key], 0);
 
-/** Returns 1 − C(all − drawn, changed) / C(all, changed): the chance that a changed element is drawn. */
+/** Returns the chance that a changed element is drawn: 1 − C(all − drawn, changed) / C(all, changed). */
 const probabilityOf = (changed: number, all: number, drawn: number): number => {
   let missed = 1;
   for (let place = 0; place < changed && missed > 0; place += 1)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ElementSlice } from '../../../engine/compute/measures/read-values.js';
 
-/** Selects the tiles to read. Equal seeds select equal tiles. */
+/** Selects the tiles to read: equal seeds select the same ones. */
 export interface Draw {
   /** Share of each tensor's tiles, above 0 and at most 1. */
   readonly share: number;
@@ -9,8 +9,8 @@ export interface Draw {
 }
 
 /**
- * Draws a share of a tensor's tiles, rounded up, in the tensor's order. All tiles have the same chance, and
- * tensors are drawn independently.
+ * Draws a share of a tensor's tiles, rounded up, in the tensor's order. All tiles have the same chance.
+ * Tensors are drawn independently.
  */
 export const drawTiles = <T extends ElementSlice>(
   tensor: string,

@@ -13,14 +13,14 @@ import { readingOf } from './reads.js';
 
 const tileBytes = 256 * 1024;
 
-/** A sample of an output: the elements to read, and the chance of finding a change. */
+/** A sample of an output: what is read, and the chance that it finds a change. */
 export interface ProofSample extends Draw, Detection {
-  /** Numbers of tiles (about 256 KiB of the output), drawn tiles, elements and drawn elements. */
+  /** Tiles of about 256 KiB in the output; then drawn tiles, elements, drawn elements. */
   readonly tiles: number;
   readonly drawn: number;
   readonly elements: number;
   readonly drawnElements: number;
-  /** Bytes of output and inputs to read, and all bytes that the merge needs. */
+  /** Bytes of output and inputs to read. `allBytes` is what the whole merge needs. */
   readonly bytes: number;
   readonly allBytes: number;
   /** Bytes to read that are not on this machine yet. */
@@ -32,7 +32,7 @@ export interface PlannedSample {
   readonly sample: ProofSample;
 }
 
-/** Draws tiles of each tensor and determines the bytes that they need, without reading weights. */
+/** Draws tiles of each tensor and finds which bytes they need. Reads no weights. */
 export const planSample = async (
   planned: readonly PlannedComparison[],
   inputs: readonly PlannedInput[],

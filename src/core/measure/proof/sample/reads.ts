@@ -8,16 +8,15 @@ import { elementsOf, type Shape } from '../../../tensor/reference.js';
 import { type StoredTensor, storedTensor } from '../../../tensor/stored-tensor.js';
 
 export interface Reading {
-  /** Elements of a row; tiles are whole rows, in multiples of `together`. */
+  /** Number of elements in a row. Tiles are whole rows, in multiples of `together`. */
   readonly columns: number;
   readonly together: number;
-  /** Returns the bytes that tiles need. */
   readonly of: (tiles: readonly ElementSlice[]) => StoredTensor[];
 }
 
 /**
- * Returns which input bytes the elements of operands need. Statistics of whole tensors (such as a threshold)
- * and tensors with moved or decoded rows need all bytes.
+ * Returns which input bytes the elements of operands need. Needs all bytes for statistics of whole tensors
+ * (such as a threshold) and for tensors with moved or decoded rows.
  */
 export const readingOf = async (operands: readonly Operand[], shape: Shape): Promise<Reading> => {
   const elements = elementsOf(shape);
@@ -30,7 +29,7 @@ export const readingOf = async (operands: readonly Operand[], shape: Shape): Pro
   const whole = operands.filter(needsAll);
   const [first = 1] = shape;
   return {
-    // Rows along the first dimension consist of whole rows along the last.
+    // A row along the first dimension consists of whole rows along the last.
     columns: whole.length > 0 && shape.length > 2 ? elements / Math.max(1, first) : columns,
     together: Math.max(1, together, ...whole.map((operand) => rowsTogether(sumOf(operand)))),
     of: (tiles) => [
@@ -65,7 +64,7 @@ const partOf = (
   return storedTensor(input, { file, dtype, ...range });
 };
 
-/** Stands in for statistics, which these operands do not have; throws when one is used. */
+/** Throws if statistics are used, which these operands do not need. */
 const unmeasured = new Proxy({} as Measurer, {
   get: (_, name) => {
     throw new RangeError(`${String(name)} of a tensor without statistics`);

@@ -7,11 +7,11 @@ import type { Shape } from '../../../tensor/reference.js';
 import type { StoredTensor } from '../../../tensor/stored-tensor.js';
 import { readingOf } from './reads.js';
 
-/** A kind of fault needs bytes outside the sample; `explain` then skips it. */
+/** Thrown if a kind of fault needs bytes outside the sample. `explain` then skips it. */
 export class OutsideSampleError extends Error {}
 
 /**
- * Tiles and bytes that a sample may read. Others may be missing, and would be read as zeros in a sparse file.
+ * Tiles and bytes that a sample may read. Others may be missing, and a sparse file would give zeros for them.
  */
 export class SampledBytes {
   readonly #tiles: ReadonlyMap<string, readonly ElementSlice[]>;

@@ -3,7 +3,7 @@ import type { StoredTensor } from '../../../tensor/stored-tensor.js';
 import type { Source } from '../sources.js';
 import { readingOf } from './reads.js';
 
-/** Returns the inputs' bytes for drawn tiles, which explain wrong tensors. */
+/** Returns the inputs' bytes in drawn tiles, to explain wrong tensors. */
 export const sourcesInTiles = async (
   tensors: readonly PlannedComparison[],
   sources: readonly Source[],
