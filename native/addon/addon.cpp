@@ -1,5 +1,5 @@
-// Contains only N-API code; jobs/ and io/ do the work. Signatures are in src/core/native/addon.ts; decode.cpp
-// checks arguments.
+// Only N-API code; jobs/ and io/ do the work. Signatures are in src/core/native/addon.ts. decode.cpp checks
+// arguments.
 #include <napi.h>
 
 #include <cfenv>
@@ -14,8 +14,8 @@
 namespace layerloom {
 namespace {
 
-/// Sets round-to-nearest and subnormals while a job runs, because an addon built with -ffast-math may have
-/// changed its thread's settings.
+/// Enables round-to-nearest and subnormals while a job runs. An addon built with -ffast-math may have changed
+/// its thread's settings.
 class FloatingPointDefaults {
   public:
     FloatingPointDefaults() {
@@ -46,7 +46,7 @@ Napi::Array fromNonFinite(Napi::Env env, const std::vector<NonFiniteElement>& el
 }
 
 Napi::Object fromStatus(Napi::Env env, const Status& status) {
-    // Names of Outcome's members, in their order.
+    // Names of Outcome's members, in the same order.
     constexpr const char* outcomes[] = {"done",       "cancelled",   "inputShrank",
                                         "readFailed", "writeFailed", "notEqual", "threadFailed"};
     auto result = Napi::Object::New(env);
@@ -68,7 +68,7 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     try {
         return fromStatus(env, call(*kernels()));
     } catch (const std::system_error& error) {
-        // The process may be out of threads, so that none can watch the guard.
+        // The process may have no thread left to watch the guard.
         return fromStatus(env, {Outcome::ThreadFailed, error.code().value()});
     } catch (const LostSource& lost) {
         return fromStatus(env, lost.status);
@@ -105,7 +105,7 @@ Napi::Value hashRanges(const Napi::CallbackInfo& info) {
     });
 }
 
-/// lock(fd) → 0 if taken, otherwise the errno
+/// lock(fd) → 0 if it got the lock, otherwise the errno
 Napi::Value lock(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), lockFile(toDescriptor(info[0])));
 }
@@ -137,7 +137,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("run", Napi::Function::New(env, runJob, "run"));
     exports.Set("measure", Napi::Function::New(env, measureBlock, "measure"));
     exports.Set("solve", Napi::Function::New(env, solveMatrices, "solve"));
-    // Without SHA instructions, Node's OpenSSL is faster than our code would be.
+    // Exported only with SHA instructions; without, Node's OpenSSL is faster than our code.
     if (sha256() != nullptr) exports.Set("hash", Napi::Function::New(env, hashRanges, "hash"));
     exports.Set("openRemote", Napi::Function::New(env, openRemote, "openRemote"));
     exports.Set("closeRemote", Napi::Function::New(env, closeRemote, "closeRemote"));

@@ -94,7 +94,7 @@ Location toLocation(const Napi::Value& value) {
 }
 
 DType readDType(const Napi::Object& object) {
-    // Names of DType's members, in their order.
+    // Names of DType's members, in the same order.
     constexpr const char* names[] = {"BF16", "F16", "F32", "F64", "F8_E4M3", "F8_E5M2"};
     static_assert(std::size(names) == kDTypes);
     return readName<DType>(object, "dtype", names);

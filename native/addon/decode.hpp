@@ -11,10 +11,10 @@ namespace layerloom {
 
 Job toJob(const Napi::Value& value);
 
-/// The result has not been checked.
+/// Does not check the result.
 Program toProgram(const Napi::Value& value);
 
-/// A measurement, and for each measure an array of the caller that receives results.
+/// A measurement, and the caller's array for the results of each measure.
 struct MeasureCall {
     Measurement measurement;
     std::vector<std::span<double>> out;
@@ -40,7 +40,7 @@ HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states);
 /// @param parts pairs of a number of bytes and their address
 RemoteFile toRemoteFile(const Napi::Value& memory, const Napi::Value& parts);
 
-/// Must be called last: `toSpan` in read.hpp says why.
+/// Call it last; `toSpan` in read.hpp says why.
 Control toControl(const Napi::Value& value);
 
 int toDescriptor(const Napi::Value& value);

@@ -16,8 +16,8 @@ struct Slice {
     std::uint64_t first, count;
 };
 
-/// Reads the runs that overlap a slice, as triples: first row, content, number of rows. A binary search
-/// limits the cost to the slice's rows. Copies the runs, because threads share the numbers.
+/// Reads the runs that overlap a slice, as triples: first row, content, number of rows. Binary search limits
+/// the cost to the slice's rows. Copies the runs, because threads share the memory.
 ///
 /// @param advances true if the content's number increases along a run
 template <class Run>
@@ -55,7 +55,7 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     return runs;
 }
 
-/// Copies the terms, because threads share the numbers.
+/// Copies the terms, because threads share the memory.
 void readTerms(const Napi::Object& object, CombineRows& combine, const Slice& slice) {
     const std::span<const double> starts = toSpan<double>(object.Get("starts"), "starts");
     const std::span<const double> terms = toSpan<double>(object.Get("terms"), "terms");
@@ -183,7 +183,7 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return Select{readRows(node), readVector<std::uint8_t>(node, "kept")};
      }},
-    // `toNode` reads the runs, for which it needs the slice.
+    // `toNode` reads the runs later: they depend on the slice.
     {"assemble",
      [](const Napi::Object& node) -> NodeOperation {
          return Assemble{readInteger(node, "width"), {}};
@@ -192,7 +192,7 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return FillRows{readInteger(node, "from"), readVector<double>(node, "values")};
      }},
-    // `toNode` reads the terms, for which it needs the slice.
+    // `toNode` reads the terms later: they depend on the slice.
     {"combineRows",
      [](const Napi::Object& node) -> NodeOperation {
          return CombineRows{readInteger(node, "width"), 0, {}, {}};

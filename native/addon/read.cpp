@@ -54,7 +54,7 @@ double toNumber(const Napi::Value& value, const char* name) {
 
 std::size_t indexOfName(const Napi::Value& value, const char* what, std::span<const char* const> names) {
     if (!value.IsString()) refuseType(value, what, "a string");
-    // A longer name is cut, so that it equals no valid name.
+    // Truncates a longer name, which then equals no valid one.
     char text[32];
     std::size_t length = 0;
     napi_get_value_string_utf8(value.Env(), value, text, sizeof text, &length);

@@ -7,20 +7,20 @@
 
 #include "../jobs/check.hpp"
 
-/// Readers of JavaScript values. All throw TypeError for a wrong type and RangeError for a number out of
-/// range, and name the value.
+/// Readers of JavaScript values. They throw TypeError for a wrong type and RangeError for a number out of
+/// range; both name the value.
 namespace layerloom {
 
 std::uint64_t toInteger(const Napi::Value& value, const char* name, std::uint64_t most = kMostInteger);
 std::size_t indexOfName(const Napi::Value& value, const char* what, std::span<const char* const> names);
 double toNumber(const Napi::Value& value, const char* name);
-/// Refuses NUL, at which the system would end the path.
+/// Refuses NUL, which would end the path early.
 std::string toPath(const Napi::Value& value, const char* name);
 Napi::Object toObject(const Napi::Value& value, const char* name);
 Napi::Array toArray(const Napi::Value& value, const char* name);
 
-/// Returns the numbers of a typed array; empty if it was detached or its buffer is too short. Call when no
-/// more JavaScript runs, because a getter could detach the array.
+/// Returns the numbers of a typed array; empty if it was detached or its buffer is too short. Call it when no
+/// more JavaScript runs: a getter could detach the array.
 template <class Number>
 std::span<Number> toSpan(const Napi::Value& value, const char* name);
 
@@ -33,7 +33,7 @@ std::uint64_t readWord64(const Napi::Object& object, const char* key);
 Napi::Object readObject(const Napi::Object& object, const char* key);
 Napi::Array readArray(const Napi::Object& object, const char* key);
 
-/// `names` are in the order of the enumeration.
+/// @param names in the order of the enumeration
 template <class Enumeration, std::size_t count>
 Enumeration readName(const Napi::Object& object, const char* key, const char* const (&names)[count]) {
     return static_cast<Enumeration>(indexOfName(object.Get(key), key, names));

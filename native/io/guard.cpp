@@ -9,17 +9,17 @@
 namespace layerloom {
 namespace {
 
-/// A handler that this one replaced, and the one before it.
+/// A handler that this one replaced, and the one replaced before.
 struct Former {
     struct sigaction action;
     const Former* older;
 };
 
-/// Never freed, because a signal handler may be reading it.
+/// Never freed: a signal handler may be reading it.
 std::atomic<const Former*> newest = nullptr;
 static_assert(std::atomic<const Former*>::is_always_lock_free);
 
-// The signal handler may be a thread's first access, which must not allocate. glibc allocates unless the
+// The signal handler may be the first access in a thread, which must not allocate. glibc allocates unless the
 // model is initial-exec. musl allocates at dlopen, and cannot load that model.
 #ifdef __GLIBC__
 #define LAYERLOOM_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
@@ -28,7 +28,7 @@ static_assert(std::atomic<const Former*>::is_always_lock_free);
 #endif
 
 LAYERLOOM_THREAD_LOCAL Guard* armed = nullptr;
-/// While a handler runs to which this thread's signal was passed: that handler.
+/// The handler that runs now because this thread's signal was passed to it; otherwise null.
 LAYERLOOM_THREAD_LOCAL const Former* passedTo = nullptr;
 
 std::atomic<int> guards = 0;
@@ -51,7 +51,7 @@ bool isSame(const struct sigaction& a, const struct sigaction& b) {
     return takesInfo(a) ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler;
 }
 
-/// Restores the default action, so that the next fault ends the process.
+/// Restores the default action and raises the signal again, which ends the process.
 void endProcess(int signal) {
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
@@ -60,13 +60,13 @@ void endProcess(int signal) {
     raise(signal);
 }
 
-/// Does what would have happened without this handler.
+/// Does what would have happened without our handler.
 void passOn(int signal, siginfo_t* info, void* context) {
     // A handler may pass a signal on to the handler it replaced, which may be this one.
     const Former* const outer = passedTo;
     const Former* const to = outer != nullptr ? outer->older : newest.load();
     if (to == nullptr || !isHandler(to->action)) {
-        // Only a signal that a process sent can be ignored; a fault cannot.
+        // A process may ignore a signal that another sent, but not a fault.
         const bool isIgnored = to != nullptr && to->action.sa_handler == SIG_IGN && info->si_code <= 0;
         if (!isIgnored) endProcess(signal);
         return;
@@ -100,20 +100,20 @@ void passOnTo(const struct sigaction& action) {
 void install() {
     struct sigaction action = {};
     action.sa_sigaction = onBusError;
-    // SA_NODEFER: a host's handler may leave by siglongjmp, after which the signal must not stay blocked.
+    // SA_NODEFER: a host's handler may leave by siglongjmp, which must not leave the signal blocked.
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     if (isSame(replaceAction(nullptr), action)) return;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
-    // Records the former handler before this one can run. Repeats if the host changed the handler meanwhile.
+    // Records the former handler before ours can run. Repeats if the host changed the handler meanwhile.
     for (struct sigaction former = replaceAction(nullptr); !isSame(former, action);
          former = replaceAction(&action))
         passOnTo(former);
 }
 
-/// Reinstalls this handler while a guard is armed. If a host installs a handler that returns, a guarded read
-/// would fault forever.
+/// Reinstalls our handler while a guard is armed: with a host's handler that returns, a guarded read would
+/// fault forever.
 void watch() {
     // Leaves the process's signals to the host's threads.
     sigset_t all;

@@ -10,21 +10,21 @@ struct Guard {
     sigjmp_buf resume;
 };
 
-/// Arms `guard` for this thread, and installs the SIGBUS handler, which passes other signals on to the
+/// Arms `guard` for this thread. Installs the SIGBUS handler, which passes unguarded signals on to the
 /// host's.
 void arm(Guard& guard);
 
 void disarm();
 
-/// Runs `read`, which may read the bytes of `windows`. Returns false if one of the bytes is beyond the end of
-/// its file, which then has shrunk since it was mapped. In that case `read` is left without unwinding, and
-/// what it owns leaks. A SIGBUS with another cause is passed on.
+/// Runs `read`, which may read the bytes of `windows`. Returns false if one of these bytes is beyond the end
+/// of its file, which has shrunk since it was mapped. Then `read` is left without unwinding, and leaks what
+/// it owns. Passes on a SIGBUS with another cause.
 ///
 /// If a host installs a handler meanwhile: one that returns is replaced within milliseconds; one that ends
 /// the process, such as SIG_DFL, ends it if the file shrinks before the next `arm`.
 template <class Read>
 bool guarded(std::span<const std::span<const std::byte>> windows, Read&& read) {
-    // In the frame to which siglongjmp returns, so that every way out disarms the guard.
+    // Lives in the frame to which siglongjmp returns, so that every way out disarms the guard.
     struct Disarming {
         ~Disarming() { disarm(); }
     } const disarming;

@@ -20,8 +20,8 @@ MappedFile::MappedFile(int fd, std::uint64_t offset, std::size_t length, Access 
     base_ = base;
     mapped_ = lead + length;
     if (access == Access::Scattered) {
-        // A fault would otherwise read as much as the disk's read-ahead, often MiB, on both sides. The second
-        // advice starts to read all of the window. A kernel that ignores either is only slower.
+        // Without advice, a fault would read as much as the disk's read-ahead on both sides, often MiB. The
+        // second advice starts to read the whole window. A kernel that ignores either is only slower.
         madvise(base, mapped_, MADV_RANDOM);
         madvise(base, mapped_, MADV_WILLNEED);
     }

@@ -5,7 +5,7 @@
 
 namespace layerloom {
 
-/// How the bytes around a window are used.
+/// Whether bytes around a window are used too.
 enum class Access : std::uint8_t {
     Sequential,  ///< the next window follows: the kernel reads ahead
     Scattered,   ///< only the window is used: the kernel reads its bytes, at once, and no others

@@ -31,8 +31,9 @@ Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t to
     while (copied.bytes < length) {
         const ssize_t n = copy_file_range(from, &in, to, &out, length - copied.bytes, 0);
         if (n < 0 && errno == EINTR) continue;
-        // The call reads and writes, so only a full disk is certainly a write error. In other cases (other
-        // file systems, old kernels, an early 0), the caller copies the rest and learns which side failed.
+        // The call reads and writes, so only a full disk is certainly a write error. After other failures
+        // (other file systems, old kernels, an early 0), the caller copies the rest and learns which side
+        // failed.
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) copied.writeError = errno;
         if (n <= 0) break;
         copied.bytes += static_cast<std::uint64_t>(n);

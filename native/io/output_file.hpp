@@ -4,7 +4,7 @@
 
 namespace layerloom {
 
-/// Returns 0, or the errno that stopped the write.
+/// Returns 0, or the errno that ended the write.
 int writeAt(int fd, std::uint64_t offset, std::span<const std::byte> bytes);
 
 /// Starts writing a range to disk, without waiting. Otherwise writers stall on dirty pages, and the final
@@ -16,8 +16,8 @@ struct Copied {
     int writeError;       ///< errno if the disk or a quota is full or the file too large, or 0
 };
 
-/// Copies in the kernel if possible (copy_file_range, perhaps with shared extents). If fewer bytes are copied
-/// without an error, the kernel cannot copy, as between two file systems, or the input has ended.
+/// Copies in the kernel (copy_file_range, perhaps with shared extents). If it copies fewer bytes without an
+/// error, the kernel cannot copy, as between two file systems, or the input has ended.
 Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t toOffset, std::uint64_t length);
 
 }  // namespace layerloom

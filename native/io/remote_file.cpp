@@ -10,7 +10,7 @@
 namespace layerloom {
 namespace {
 
-/// Linux allows no descriptor of this size.
+/// Above every descriptor that Linux allows.
 constexpr int kFirstNumber = 1 << 30;
 
 struct Remotes {
@@ -20,7 +20,7 @@ struct Remotes {
 };
 
 Remotes& remotes() {
-    // Never freed, because a thread may still run a job when the process ends.
+    // Never freed: a thread may still run a job when the process ends.
     static Remotes& all = *new Remotes;
     return all;
 }
@@ -35,7 +35,7 @@ int RemoteFile::readAt(std::uint64_t offset, std::span<std::byte> to) const {
         const ssize_t n =
             pread(memory_, to.data(), length, static_cast<off_t>(part->address + (offset - part->begin)));
         if (n < 0 && errno == EINTR) continue;
-        // The kernel reports EIO for memory that is not mapped, which sounds like a disk's error.
+        // The kernel gives EIO for unmapped memory, which would read like a disk error.
         if (n < 0) return errno == EIO ? EFAULT : errno;
         if (n == 0) return ESRCH;
         offset += static_cast<std::uint64_t>(n);

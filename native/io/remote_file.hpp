@@ -8,7 +8,7 @@
 
 namespace layerloom {
 
-/// Bytes [begin, end) of a remote file, at an address of another process.
+/// Bytes [begin, end) of a remote file are at `address` in the other process.
 struct RemotePart {
     std::uint64_t begin, end, address;
 };
@@ -16,7 +16,7 @@ struct RemotePart {
 /// A file whose bytes lie in the memory of another process, in consecutive parts.
 class RemoteFile {
   public:
-    /// @param memory `/proc/PID/mem`, open for reading. It stays that process's if its number is reused.
+    /// @param memory `/proc/PID/mem`, open for reading. It stays with that process even if its PID is reused
     RemoteFile(int memory, std::vector<RemotePart> parts) : memory_(memory), parts_(std::move(parts)) {}
 
     std::uint64_t size() const { return parts_.empty() ? 0 : parts_.back().end; }
@@ -33,10 +33,10 @@ class RemoteFile {
 /// Returns a number that stands for the file in jobs, above all descriptors of the system.
 int addRemote(RemoteFile file);
 
-/// Jobs that read the file keep it until they end.
+/// Removes the file; jobs that read it keep it until they end.
 void removeRemote(int number);
 
-/// Returns null for a descriptor of the system, and for a number that was removed, which the system refuses.
+/// Returns null for a descriptor of the system, and for a removed number, which the system refuses.
 std::shared_ptr<const RemoteFile> remoteOf(int fd);
 
 }  // namespace layerloom

@@ -3,8 +3,8 @@
 
 namespace layerloom {
 
-/// Takes an exclusive lock on an open file, held until the file is closed or the process ends. Returns 0,
-/// EWOULDBLOCK if another process has the lock, or another errno.
+/// Takes an exclusive lock on an open file, which ends when the file is closed or the process ends. Returns
+/// 0, EWOULDBLOCK if another process has the lock, or another errno.
 int lockFile(int fd);
 
 /// Exchanges two directory entries atomically. Returns 0 or an errno: ENOTSUP if the file system cannot.

@@ -10,10 +10,10 @@
 namespace layerloom {
 namespace {
 
-/// If a unit column's squared distance to the span of earlier ones is smaller, the column is dependent.
+/// A unit column is dependent if its squared distance to the span of earlier ones is smaller than this.
 constexpr double kDependent = 1e-14;
 
-/// Limit on QL steps for an eigenvalue, which usually takes two.
+/// Maximum number of QL steps for an eigenvalue; usually two are enough.
 constexpr std::size_t kMostSteps = 60;
 
 /// A symmetric matrix as Qᵀ T Q with tridiagonal T.

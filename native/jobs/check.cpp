@@ -16,7 +16,7 @@ void checkJob(const Same& same) {
     checkElements(same.to, 1, same.first, same.count, "to");
 }
 
-/// Checks that scales are contiguous, and no more than the elements.
+/// Checks that scales are contiguous and not more than the elements.
 void checkScales(ValueId value, const Location& to, DType dtype, const Program& program) {
     require(value >= program.sources.size(), "value");
     const NodeOperation& operation = program.nodes[value - program.sources.size()].operation;
@@ -36,7 +36,7 @@ void checkJob(const Compute& compute) {
             continue;
         }
         require(dtype == program.dtypeOf(value), "dtype");
-        // A source is written unchanged, so it must be sliced by elements.
+        // A source can be written unchanged only if it is sliced by elements.
         require(value >= sources || program.sources[value].slicing == Slicing::Elements, "value");
         checkElements(to, sizeOf(dtype), program.first, program.count, "to");
         if (value < sources) continue;

@@ -7,7 +7,7 @@
 
 namespace layerloom {
 
-/// Thrown if a job contradicts itself or exceeds its memory. The message names the faulty part.
+/// Thrown for a job that contradicts itself or exceeds its memory. The message names the wrong part.
 class BadJob : public std::invalid_argument {
   public:
     using std::invalid_argument::invalid_argument;
@@ -17,9 +17,8 @@ class BadJob : public std::invalid_argument {
 /// do not overflow 64 bits.
 inline constexpr std::uint64_t kMostInteger = (std::uint64_t{1} << 53) - 1;
 
-// Checks that are made before any source is mapped; later code indexes without checks. Whether a source is
-// within its file is checked when mapping (sources.hpp), because a file may change at any time. All throw
-// BadJob.
+// Checks before any source is mapped; later code indexes without checks. Only mapping checks that a source is
+// within its file (sources.hpp), because files may change at any time. All throw BadJob.
 
 void check(const Job& job);
 void check(const Program& program);
@@ -40,10 +39,10 @@ std::uint64_t checkedLength(std::uint64_t count, std::uint64_t width, const char
 void checkElements(const Location& at, std::size_t width, std::uint64_t first, std::uint64_t count,
                    const char* what);
 
-/// Checks that `values` are values of a program over whole matrices.
+/// Checks that the program is over whole matrices and has these values.
 void checkMatrices(const Program& program, const std::vector<ValueId>& values, const char* what);
 
-/// Limit on sources: each is a mapping, and a process can have some tens of thousands.
+/// Maximum number of sources. Each is a mapping, and a process can have some tens of thousands.
 inline constexpr std::size_t kMostSources = 4096;
 
 }  // namespace layerloom

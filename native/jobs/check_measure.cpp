@@ -12,7 +12,7 @@ void checkValue(ValueId value, const Program& program) {
     require(value < program.sources.size() + program.nodes.size() && !program.isWhole(value), "value");
 }
 
-/// Checks that three numbers for each pair and element have a valid length.
+/// Checks the length of an array of three numbers for each pair and element.
 void checkValues(const std::vector<ValueId>& values, const Program& program) {
     const std::size_t count = values.size();
     require(count >= 1 && count <= kMostValues, "values");
@@ -20,7 +20,7 @@ void checkValues(const std::vector<ValueId>& values, const Program& program) {
     checkedLength(std::max(program.count, program.columns), 3 * count * (count + 1) / 2, "values");
 }
 
-/// Checks that sums of magnitudes, which show whether a value is finite, are measured too.
+/// Checks that the values' magnitudes are summed too, which shows whether they are finite.
 void checkBesideMagnitudes(const std::vector<ValueId>& values, const Measurement& measurement) {
     const auto isOf = [](const Measure& measure, ValueId value) {
         const auto* rows = std::get_if<RowMagnitudes>(&measure);
@@ -88,7 +88,7 @@ void check(const Divergence& divergence, const Measurement& of) {
 
 void check(const Signs& signs, const Measurement& of) { checkValue(signs.value, of.program); }
 
-/// Comparing bits requires equal dtypes, and a block that no other measure shares.
+/// Requires equal dtypes to compare bits, and no other measure over the block.
 void check(const Difference& difference, const Measurement& of) {
     checkValue(difference.a, of.program);
     checkValue(difference.b, of.program);

@@ -9,7 +9,7 @@ namespace layerloom {
 namespace {
 
 constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
-/// Limit on a row's elements: sorted rows have 32-bit indexes.
+/// Maximum size of a row, because sorted rows have 32-bit indexes.
 constexpr std::uint64_t kMostRanks = std::uint64_t{1} << 32;
 
 void checkInputs(const Node& node, std::size_t least, std::size_t most = kMany) {
@@ -18,12 +18,12 @@ void checkInputs(const Node& node, std::size_t least, std::size_t most = kMany) 
 
 void checkFinite(double number, const char* what) { require(std::isfinite(number), what); }
 
-/// @param rows length of the list, with `each` numbers per row
+/// @param rows length of a list with `each` numbers per row
 void checkRows(Rows sense, std::uint64_t rows, std::size_t each, const Program& program, const char* what) {
     if (sense == Rows::Input)
         require(rows == checkedLength(program.columns, each, what), what);
     else
-        // Rows are counted from the start of the tensor.
+        // Counts rows from the start of the tensor.
         require(rows >= checkedLength((program.first + program.count + program.columns - 1) / program.columns,
                                       each, what),
                 what);
@@ -123,7 +123,7 @@ void check(const FillRows& fill, const Node& node, const Program& program) {
     require(program.dtypeOf(node.inputs[0]) == node.dtype, "dtype");
 }
 
-/// Checks that factors have whole rows and columns, up to the end of the slice.
+/// Checks that factors have all rows and columns up to the end of the slice.
 void check(const Product& product, const Node& node, const Program& program) {
     checkInputs(node, 2, 2);
     require(product.rank >= 1, "rank");
@@ -192,7 +192,7 @@ void check(const Dequantise& what, const Node& node, const Program& program) {
         const Codes& zeros = what.zeros->codes;
         require(zeros.rows == down && zeros.columns == across, "zeros");
         checkCodes(zeros, matrices, nextBytes());
-        // Codes of floats and of tables have no successor.
+        // Only U8 and U4 codes have a successor.
         require(!what.zeros->oneMore || zeros.kind == Codes::Kind::U8 || zeros.kind == Codes::Kind::U4,
                 "oneMore");
     }
@@ -290,7 +290,7 @@ void check(const Turned& turned, const Node& node, const Program& program) {
     }
 }
 
-/// @param known number of values before the node
+/// @param known number of values that precede the node
 void checkNode(const Node& node, const Program& program, std::size_t known) {
     const bool whole = takesWhole(node.operation);
     for (const ValueId id : node.inputs) require(id < known && whole == program.isWhole(id), "inputs");

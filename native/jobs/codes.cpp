@@ -22,7 +22,7 @@ constexpr Pairs pairsOf(const Table& numbers, bool upperFirst) {
 
 /// 0, ½, 1, 1½, 2, 3, 4, 6, then their negatives; −0 is a code too.
 constexpr Table kE2M1{0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.f, -.5f, -1, -1.5f, -2, -3, -4, -6};
-/// Codes 0 to 15 mean −8 to 7.
+/// Codes 0 to 15 are −8 to 7.
 constexpr Table kU4{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
 /// Quantiles of a normal distribution (arXiv 2305.14314, appendix E; bitsandbytes).
 constexpr Table kNF4{-1.0f,
@@ -41,7 +41,7 @@ constexpr Table kNF4{-1.0f,
                      0.5626170039176941f,
                      0.7229568362236023f,
                      1.0f};
-/// bitsandbytes' 4-bit numbers, divided by the largest, 12.
+/// bitsandbytes' 4-bit floats, divided by 12, the largest.
 constexpr Table kFP4{0.f / 12,  0.0625f / 12, 8.f / 12,  12.f / 12,     4.f / 12,  6.f / 12,
                      2.f / 12,  3.f / 12,     -0.f / 12, -0.0625f / 12, -8.f / 12, -12.f / 12,
                      -4.f / 12, -6.f / 12,    -2.f / 12, -3.f / 12};

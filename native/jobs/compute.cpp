@@ -13,7 +13,7 @@
 namespace layerloom {
 namespace {
 
-/// Bytes of a tile if outputs share inputs, because all tiles must fit into the cache.
+/// Bytes of a tile if outputs share inputs: all their tiles must fit into the cache.
 constexpr std::size_t kSharedTileBytes = 256 * 1024;
 /// Number of elements that several nodes process together, so that tiles stay in the L2 cache.
 constexpr std::size_t kStep = 4096;
@@ -27,14 +27,14 @@ Range rangeOf(const Output& output, std::uint64_t first, std::uint64_t count) {
     return rangeOf(output.to, sizeOf(output.dtype), first, count);
 }
 
-/// Returns the output range of `count` scales, from element `first` on, where a row of blocks starts.
+/// Returns where `count` scales are written, from element `first` on, at which a row of blocks starts.
 Range rangeOfScales(const Output& output, const Program& program, std::uint64_t first, std::uint64_t count) {
     const auto& what = std::get<Quantise>(program.nodes[output.value - program.sources.size()].operation);
     const std::uint64_t rowOfBlocks = first / (what.blockRows * program.columns);
     return rangeOf(output.to, sizeof(float), rowOfBlocks * what.across(program.columns), count);
 }
 
-/// Writes tiles: from buffers that the evaluator fills, or from unchanged sources.
+/// Writes tiles, from buffers that the evaluator fills or directly from unchanged sources.
 class OutputTiles {
   public:
     OutputTiles(const Compute& compute, std::size_t count)
@@ -51,7 +51,7 @@ class OutputTiles {
         scales_.resize(compute.outputs.size());
     }
 
-    /// Returns for each node the place of its output in a tile from `at` on; null if the node has none.
+    /// Returns for each node the place for its output from `at` on in a tile; null if it has no output.
     std::span<std::byte* const> placesAt(std::size_t at) {
         for (std::size_t o = 0; o < tiles_.size(); ++o)
             if (tiles_[o] != nullptr)
@@ -82,7 +82,7 @@ class OutputTiles {
                 data = windows.at(output.value, begin * sizeOf(output.dtype), count * sizeOf(output.dtype));
             }
             const int error = writeAt(to.fd, to.offset, {data, static_cast<std::size_t>(to.length)});
-            // If a mapped page is lost, the write fails with EFAULT: system calls raise no signal.
+            // System calls raise no signal: if a mapped page is lost, the write fails with EFAULT.
             if (error == EFAULT) return windows.lostPage();
             if (error != 0) return {Outcome::WriteFailed, error};
             control.count(0, to.length);
@@ -103,7 +103,7 @@ class OutputTiles {
     std::vector<std::byte*> places_;
 };
 
-/// True if each computed node is an output and depends on sources only: nodes then need no tiles, and one
+/// True if each computed node is an output and depends on sources only. Then nodes need no tiles, and one
 /// pass is enough.
 bool isDirect(const Compute& compute, const FusedVotes& fusedVotes) {
     const Program& program = compute.program;

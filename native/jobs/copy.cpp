@@ -9,7 +9,7 @@
 namespace layerloom {
 namespace {
 
-/// Bytes of a copy in the kernel, which uses none of our caches.
+/// Bytes of one copy in the kernel, which does not use our caches.
 constexpr std::size_t kCopyBytes = 4 * 1024 * 1024;
 
 Range bytesOf(const Location& at, std::uint64_t first, std::uint64_t count) {
@@ -24,7 +24,7 @@ Status copyMapped(const Range& source, const Range& to, Control control) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const std::size_t length = std::min<std::uint64_t>(kTileBytes, source.length - at);
         const int error = writeAt(to.fd, to.offset + at, {windows.at(0, at, length), length});
-        // A lost page, as in compute.cpp.
+        // The page is lost, as in compute.cpp.
         if (error == EFAULT) return windows.lostPage();
         if (error != 0) return {Outcome::WriteFailed, error};
         control.count(length, length);

@@ -21,7 +21,7 @@ Definite::Definite(std::size_t size)
       packed_(kTileColumns * kTileColumns) {
     for (std::size_t row = 0; row < tiles(); ++row)
         rows_[row].resize(width(row) * (row * kTileColumns + width(row)));
-    // The padding is an identity matrix.
+    // Pads with an identity matrix.
     for (std::size_t i = size; i < padded_; ++i) at(i, i) = 1;
 }
 
@@ -31,7 +31,7 @@ double& Definite::at(std::size_t row, std::size_t column) {
 }
 
 Outcome Definite::addGram(const Kernels& kernels, TiledRows& x, const Control& control) {
-    // A block of rows in panels, and one of its tiles transposed.
+    // A block of rows in panels, and one tile of it transposed.
     std::vector<double> panels(padded_ * kTileColumns), transposed(kTileColumns * kTileColumns);
     for (std::size_t first = 0; first < x.rows(); first += kTileColumns) {
         if (control.cancelled()) return Outcome::Cancelled;
@@ -85,7 +85,7 @@ std::optional<SmallPivot> Definite::invert(std::size_t tile, double least) {
         double pivot = at(c, c);
         for (std::size_t k = 0; k < c; ++k) pivot -= at(c, k) * at(c, k);
         const double diagonal = diagonal_[tile * kTileColumns + c];
-        // The negated condition is also true for NaN.
+        // The negated condition also catches NaN.
         if (!(pivot > 0 && pivot >= least * diagonal)) return SmallPivot{tile * kTileColumns + c, diagonal};
         at(c, c) = std::sqrt(pivot);
         for (std::size_t row = c + 1; row < n; ++row) {

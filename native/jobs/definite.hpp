@@ -9,14 +9,14 @@
 
 namespace layerloom {
 
-/// A pivot that is too small: its column, and the column's diagonal element before factorising.
+/// Reports a pivot that is too small: its column, and the diagonal element before factorising.
 struct SmallPivot {
     std::size_t column;
     double diagonal;
 };
 
-/// A symmetric positive definite matrix of float64; its lower half is in square tiles, about 4 · size² bytes.
-/// With the factor L, X ← X S⁻¹ needs no inverse of S. Bits are equal on every instruction set.
+/// A symmetric positive definite matrix S of float64, whose lower half is in square tiles, about 4 · size²
+/// bytes. With the factor L, X ← X S⁻¹ needs no inverse of S. Bits are equal on every instruction set.
 class Definite {
   public:
     explicit Definite(std::size_t size);
@@ -24,12 +24,12 @@ class Definite {
     /// An element on or below the diagonal.
     double& at(std::size_t row, std::size_t column);
 
-    /// Adds XᵀX, in the order of blocks of kTileColumns rows; each block is summed from 0.
+    /// Adds XᵀX in blocks of kTileColumns rows, in order. Each block is summed from 0.
     ///
     /// @return Done or Cancelled
     Outcome addGram(const Kernels& kernels, TiledRows& x, const Control& control);
 
-    /// Returns the Frobenius norm, an upper bound of the eigenvalues.
+    /// Returns the Frobenius norm, which is at least the largest eigenvalue.
     double norm();
 
     /// S ← I + factor · S.

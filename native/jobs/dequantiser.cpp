@@ -14,7 +14,7 @@ constexpr std::size_t kDequantisedElements = 256 * 1024;
 /// Blocks start at a multiple of this number of rows, so that 4-bit codes start at whole bytes.
 constexpr std::uint64_t kRowsTogether = 32;
 /// Stored rows that are transposed together, so that each cache line of the block is written once. Rows are
-/// often a multiple of 4 KiB apart, which would make lines evict each other.
+/// often a multiple of 4 KiB apart, so their lines would evict each other.
 constexpr std::uint64_t kStrip = 16;
 
 constexpr std::size_t kLine = 64;
@@ -44,7 +44,7 @@ void transpose(const float* rows, std::size_t count, std::size_t columns, float*
             for (std::size_t r = 0; r < count; ++r) out[i * stride + r] = rows[r * columns + i];
 }
 
-/// Transposes an 8×8 matrix of bytes, with a row in each word: halves of words, then quarters, then bytes.
+/// Transposes an 8×8 matrix of bytes, one row in each word: first halves of words, then quarters, then bytes.
 void transposeWords(std::uint64_t (&x)[8]) {
     constexpr std::uint64_t masks[] = {0x0000'0000'FFFF'FFFF, 0x0000'FFFF'0000'FFFF, 0x00FF'00FF'00FF'00FF};
     for (int stage = 0, apart = 4; stage < 3; ++stage, apart /= 2)
@@ -167,7 +167,7 @@ void Dequantiser::scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column,
 }
 
 void Dequantiser::prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count) {
-    // Rows of codes may belong to any group.
+    // With groups, rows of codes may belong to any.
     const bool all = what_.transposed && what_.hasGroups;
     const std::uint64_t begin = all ? rowOfBlocks / gridRows_ * gridRows_ : rowOfBlocks;
     const auto rows = static_cast<std::size_t>(all ? gridRows_ : 1);
@@ -268,7 +268,7 @@ void Dequantiser::fillHalves(std::uint64_t first, std::size_t count, float* out)
         const std::uint64_t row = (first + at) / outputColumns_, column = (first + at) % outputColumns_;
         if (row < blockFirst_ || row >= blockFirst_ + blockRows_) computeHalves(row);
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(count - at, outputColumns_ - column));
-        // A block starts with the first of two codes in a byte.
+        // Starts the block at the first of two codes in a byte.
         const std::uint64_t inBlock = row - blockFirst_, stored = row % what_.codes.columns;
         const std::uint64_t begin = stored - inBlock;
         const std::uint64_t scales = stored / what_.blockColumns - begin / what_.blockColumns;

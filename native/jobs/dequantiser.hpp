@@ -9,8 +9,8 @@
 
 namespace layerloom {
 
-/// Dequantises to float32 (Dequantise in program.hpp). Transposed tensors are computed in blocks of whole
-/// output rows, about kDequantisedElements, so that each cache line of codes serves many elements.
+/// Dequantises to float32 (Dequantise in program.hpp). Computes transposed tensors in blocks of whole output
+/// rows, about kDequantisedElements, so that each cache line of codes serves many elements.
 class Dequantiser {
   public:
     /// @param columns number of elements in an output row
@@ -20,14 +20,14 @@ class Dequantiser {
     void fill(std::uint64_t first, std::size_t count, float* out);
 
   private:
-    /// Computes elements [column, column + count) of a stored row, where rows are counted over all matrices.
+    /// Computes elements [column, column + count) of a stored row. Rows count on through all matrices.
     void fillRow(std::uint64_t row, std::uint64_t column, std::size_t count, float* out);
-    /// Multiplies by scales if single columns are assigned to groups.
+    /// Multiplies by scales if columns belong to groups in any order.
     void scaleByGroups(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
     /// Multiplies by scales if blocks are consecutive.
     void scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
-    /// Sets `scalesNow_` and `zerosNow_` for columns [first, first + count) of a row of blocks, counted over
-    /// all matrices. Skips work if the last call was for these, because rows share them.
+    /// Sets `scalesNow_` and `zerosNow_` for columns [first, first + count) of a row of blocks, which count
+    /// on through all matrices. Does nothing if they were set last, because rows share them.
     void prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count);
     void findScales(std::uint64_t first, std::size_t count, float* out) const;
     void findZeros(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count, float* out) const;

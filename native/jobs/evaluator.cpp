@@ -23,7 +23,7 @@ void blend(const std::byte* a, const std::byte* b, const std::uint8_t* mask, std
 
 std::byte* Evaluator::Buffer::of(std::size_t size) {
     if (size > capacity) {
-        // Memory that is not touched does not become resident.
+        // Untouched memory does not become resident.
         bytes = std::make_unique_for_overwrite<std::byte[]>(size);
         capacity = size;
     }
@@ -113,7 +113,7 @@ bool Evaluator::isFiniteAt(ValueId id, std::size_t i) const {
     return kernels_.isFinite[static_cast<std::size_t>(dtype)](data + i * sizeOf(dtype), 1);
 }
 
-/// Returns the source with a cause's file: for a dequantised value, the source of its codes.
+/// Returns the source whose file explains a cause; for a dequantised value, the source of its codes.
 ValueId Evaluator::storedCause(ValueId id) const {
     if (id < program_.sources.size()) return id;
     const Node& node = program_.nodes[id - program_.sources.size()];
@@ -122,8 +122,8 @@ ValueId Evaluator::storedCause(ValueId id) const {
     return isMade ? node.inputs[0] : id;
 }
 
-/// Returns the value in which the NaN or infinity of element `i` first occurs, going back along inputs. If a
-/// node moves bits, follows the input that has these bits.
+/// Returns the value in which the NaN or infinity of element `i` first occurs, searching back along inputs.
+/// If a node only moves bits, follows the input that has these bits.
 ValueId Evaluator::causeOf(ValueId id, std::size_t i) const {
     while (id >= program_.sources.size()) {
         const std::size_t n = id - program_.sources.size();
@@ -167,7 +167,7 @@ void Evaluator::forEachInput(std::size_t node, const Visit& visit) const {
 
 void Evaluator::need(ValueId id) {
     const std::size_t sources = program_.sources.size();
-    // Inputs come before their node, so this marks nodes backwards, then computes forwards. Recursion could
+    // Inputs come before their node: marks needed nodes backwards, then computes forwards. Recursion could
     // overflow the stack.
     std::size_t first = program_.nodes.size();
     const auto mark = [&](ValueId input) {
@@ -305,7 +305,7 @@ void Evaluator::gather(std::size_t s) {
 }
 
 bool Evaluator::isAligned(ValueId id) const {
-    // A source may have any address in its file; a node's buffer is aligned.
+    // A source may have any address; a node's buffer is aligned.
     if (id < program_.sources.size()) return false;
     const std::size_t n = id - program_.sources.size();
     return placeOf(n) == nullptr &&
@@ -413,8 +413,8 @@ void Evaluator::evaluate(const Drop& drop, const Work& work) {
     });
 }
 
-/// Ranks magnitudes in the row, equal ones by index. `lowest` is the smallest's probability, `highest` the
-/// largest's.
+/// Ranks the row's magnitudes, equal ones by index. The smallest gets the probability `lowest`, the largest
+/// `highest`.
 void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
     const float* x = widened(work.node.inputs[0]);
     const std::uint32_t* words = randoms(drop.key);
@@ -429,7 +429,7 @@ void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
         for (std::size_t row = 0; row < count_; row += columns()) {
             ranks_.forEach({x + row, columns()}, [&](std::size_t element, std::size_t rank) {
                 const std::size_t i = row + element;
-                // Without a branch, because it would be unpredictable.
+                // Avoids a branch, which would be unpredictable.
                 const std::uint32_t kept = words[i] < limits[rank] ? 0xFFFF'FFFFu : 0;
                 out[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x[i] * scale) & kept);
             });
@@ -468,7 +468,7 @@ void Evaluator::evaluate(const Vote& vote, const Work& work) {
             inputs[0], inputs + 1, vote.weights.data(), work.node.inputs.size() - 1, vote.rule, out, count_);
         isTold_ = true;
     };
-    // No kernel votes in float64, so the result is converted.
+    // No kernel votes in float64: votes in float32, then converts.
     if (work.sink.dtype != DType::F64) return into(work.sink.dtype, work.sink.data);
     inFloats(work, [&](float* out) { into(DType::F32, reinterpret_cast<std::byte*>(out)); });
 }
@@ -496,7 +496,7 @@ void Evaluator::evaluate(const Importance& importance, const Work& work) {
     std::array<Source, 2> inputs{};
     std::ranges::transform(work.node.inputs, inputs.begin(), [this](ValueId id) {
         const Source source = found(id);
-        // Differences of float64 would be rounded once, not twice.
+        // Differences of float64 would be rounded once, not twice, so converts first.
         return source.dtype == DType::F64 ? Source{reinterpret_cast<const std::byte*>(widened(id)), DType::F32} : source;
     });
     inFloats(work, [&](float* out) {
@@ -584,7 +584,7 @@ void Evaluator::evaluate(const CombineRows& combine, const Work& work) {
     });
 }
 
-/// Uses a tile in place if it lies within computed rows.
+/// Uses the tile in place if computed rows contain it.
 void Evaluator::evaluate(const Product& product, const Work& work) {
     std::unique_ptr<ProductRows>& rows = prepared_[work.index].product;
     if (rows == nullptr) {

@@ -16,8 +16,8 @@
 
 namespace layerloom {
 
-/// Calls work(row, first column, offset, length) for each piece of a row in elements [first, first + count)
-/// of a matrix.
+/// Calls work(row, first column, offset, length) for each piece of a row among elements [first, first +
+/// count) of a matrix.
 template <class Work>
 void forEachRow(std::uint64_t first, std::size_t count, std::uint64_t columns, const Work& work) {
     for (std::size_t at = 0; at < count;) {
@@ -28,13 +28,13 @@ void forEachRow(std::uint64_t first, std::size_t count, std::uint64_t columns, c
     }
 }
 
-/// Evaluates a program tile by tile; private memory is a tile for each node. Watched values are checked while
-/// their tile is in the cache.
+/// Evaluates a program tile by tile. Private memory is one tile for each node. Watched values are checked
+/// while their tile is in the cache.
 class Evaluator {
   public:
     Evaluator(const Kernels& kernels, const Program& program, const Windows& windows)
         : Evaluator(kernels, program, windows, FusedVotes(program)) {}
-    /// @param fusedVotes nodes that these skip have no value
+    /// @param fusedVotes nodes that they skip have no value
     Evaluator(const Kernels& kernels, const Program& program, const Windows& windows, FusedVotes fusedVotes);
 
     /// Returns how many elements to compute at once: whole rows if a node needs them.
@@ -53,28 +53,27 @@ class Evaluator {
 
     /// Starts tallying the bounds of the program's fused vote, if it has one.
     void tally();
-    /// Returns the tallies of each term, and the number of tallied elements. Tiles count only if all their
-    /// values are finite.
+    /// Returns each term's tallies. `tallied` is the number of tallied elements. Only tiles whose values are
+    /// all finite count.
     std::span<const Tallies> tallies() const { return tallies_; }
     std::uint64_t tallied() const { return tallied_; }
 
     /// Returns the scales of a quantising node for the last tile.
     std::span<const float> scalesOf(std::size_t node) const;
 
-    /// Moves to elements [begin, begin + count) of the slice; nodes are then computed on demand.
+    /// Moves to elements [begin, begin + count) of the slice, whose nodes are then computed on demand.
     void moveTo(std::size_t begin, std::size_t count);
 
     Source value(ValueId id);
     const float* floats(ValueId id);
 
-    /// A float32 value as a sum for kernels: sources of `dtype`, from element `from` of the tile on. Valid
+    /// A float32 value as a sum for kernels: sources of one dtype, from element `from` of the tile on. Valid
     /// until the next call.
     struct Sum {
         Terms terms;
         DType dtype;
     };
-    /// Returns a node's sum without computing the node, if kernels accept it; otherwise a sum of the node's
-    /// value.
+    /// Returns a node's sum without computing the node, if kernels accept it; otherwise a sum of its value.
     Sum sum(ValueId id, std::size_t from);
 
     struct DrawnSum {
@@ -82,9 +81,9 @@ class Evaluator {
         std::optional<Draw> draw;
         float scale;
     };
-    /// Like `sum`. For a drop that is not computed, returns the input's sum, and which elements to keep.
+    /// Like `sum`. For a drop that is not computed, returns its input's sum and which elements to keep.
     DrawnSum drawnSum(ValueId id, std::size_t from);
-    /// The index of the tile's first element in the tensor.
+    /// Returns the index in the tensor of the tile's first element.
     std::uint64_t firstElement() const { return program_.first + begin_; }
 
   private:
@@ -105,10 +104,10 @@ class Evaluator {
     /// Tables that operations make at the first tile.
     struct Prepared {
         std::vector<std::uint64_t>
-            words;                   ///< DropRanked: by rank, random words below this keep their element
+            words;                   ///< DropRanked: words below this, by rank, keep their element
         std::vector<float> weights;  ///< RowLinear by columns: [input][column]
         std::vector<std::uint8_t>
-            mask;  ///< Select by columns: for each byte of a row, ones if it is input 0's
+            mask;  ///< Select by columns: for each byte of a row, ones if it is from input 0
         std::vector<std::byte> row;  ///< FillRows: the row, rounded
         std::unique_ptr<ProductRows> product;
         std::unique_ptr<Dequantiser> dequantiser;
@@ -155,7 +154,7 @@ class Evaluator {
     void look(ValueId id);
     bool isFiniteAt(ValueId id, std::size_t i) const;
     ValueId causeOf(ValueId id, std::size_t i) const;
-    /// Returns the source whose file contains a cause; otherwise the cause.
+    /// Returns the source whose file explains a cause; otherwise the cause itself.
     ValueId storedCause(ValueId id) const;
 
     /// Calls fill(out) for float32, and rounds to the sink's dtype.
@@ -165,12 +164,13 @@ class Evaluator {
     void linearByColumns(const RowLinear& linear, const Work& work);
     /// Returns a node's output, or null.
     std::byte* placeOf(std::size_t node) const;
-    /// Finds the tile of a source with permuted rows: in place if the tile is a single run, otherwise copied.
+    /// Finds the tile of a source with permuted rows. If the tile is one run, it is used in place, otherwise
+    /// copied.
     void gather(std::size_t source);
     const std::byte* dataOf(std::size_t node) const;
     /// True for float32 values that kernels may read in place.
     bool isAligned(ValueId id) const;
-    /// Uses an input's tile as the node's, unless an output was given.
+    /// Uses the input's tile as the node's, unless the node is an output.
     bool standsFor(const Work& work, ValueId input);
     /// Valid until the next call.
     const float* const* allFloats(const Node& node);
@@ -182,7 +182,7 @@ class Evaluator {
     const Windows& windows_;
     const FusedVotes fusedVotes_;
     std::vector<Buffer> values_;              ///< for each node
-    std::vector<const std::byte*> standIns_;  ///< for each node: the input's tile that it uses, or null
+    std::vector<const std::byte*> standIns_;  ///< for each node: an input's tile used in its place, or null
     /// A source with permuted rows: its tile, memory for a copy, and the first element of its window.
     struct Gathered {
         const std::byte* tile = nullptr;
@@ -200,7 +200,7 @@ class Evaluator {
     std::vector<bool> isProven_;   ///< for each source: finite in this tile, because a sum with it is
     std::vector<NonFiniteElement> nonFinite_;
     bool isTold_ = false;    ///< true if the current node sets `isFinite_`
-    bool isFinite_ = false;  ///< of its tile
+    bool isFinite_ = false;  ///< true if the current node's tile is finite
     Buffer rounded_, randoms_;
     Ranks ranks_;
     std::span<std::byte* const> places_;

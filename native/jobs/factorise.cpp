@@ -12,16 +12,16 @@
 namespace layerloom {
 namespace {
 
-/// At least this many random columns beyond the rank. Usually half the rank is more: spectra of fine-tuning
-/// fall slowly.
+/// Minimum number of random columns beyond the rank. Usually half the rank is more: singular values of
+/// fine-tuning fall slowly.
 constexpr std::size_t kOversampling = 10;
 /// Number of passes of ΔᵀΔ, with which the error is within 1 % of the optimum.
 constexpr int kPowerIterations = 3;
-// Part of the numeric contract: rows of a tile, and columns summed in float32.
+// Rows of a tile, and columns summed in float32. Part of the numeric contract.
 constexpr std::size_t kTileRows = 64;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
 constexpr std::size_t kBlock = 256;
-/// Not a power of two, because that would map all rows to a few cache sets.
+/// No power of two, which would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
 
 /// Rows of a factor that are computed and written together.
@@ -132,7 +132,7 @@ class Factoriser {
                  std::max(kOversampling, static_cast<std::size_t>(what.rank) / 2)),
           panels_(panelsOf(std::min({width_, rows_, columns_}))),
           tileRows_(std::clamp(kTileElements / columns_, std::size_t{1}, kTileRows)) {
-        // Using all columns of the last panel costs nothing.
+        // Uses all columns of the last panel, at no cost.
         width_ = std::min({panels_ * kPanel, rows_, columns_});
     }
 
@@ -186,7 +186,7 @@ void Factoriser::addTimes(Tile tile, std::size_t rows, const float* b, std::size
     }
 }
 
-/// sums = ΔᵀΔV; computes ΔV tile by tile.
+/// sums = ΔᵀΔV. Computes ΔV tile by tile.
 Status Factoriser::applyGram(Tall& sums, std::span<double> out) {
     const std::size_t stride = panels_ * kPanel;
     const auto product = zeros<double>(tileRows_ * stride);
@@ -212,8 +212,8 @@ Status Factoriser::applyGram(Tall& sums, std::span<double> out) {
     return status;
 }
 
-/// Sets `columns` to Δᵀ. A wide matrix's rows span it exactly; ΔᵀΔ would square the condition, and lose small
-/// singular values.
+/// Sets `columns` to Δᵀ. The rows of a wide matrix span it exactly; ΔᵀΔ would square the condition and lose
+/// small singular values.
 Status Factoriser::transpose(Tall& columns, std::span<double> out) {
     Size size;
     const Status status = overTiles([&](std::size_t first, std::size_t rows, Tile tile) {
@@ -227,9 +227,9 @@ Status Factoriser::transpose(Tall& columns, std::span<double> out) {
     return status;
 }
 
-/// Makes columns orthonormal; `basis_` gets their float32 copy. Drops dependent columns.
+/// Makes columns orthonormal, without dependent ones. `basis_` gets a float32 copy.
 void Factoriser::makeOrthonormal(Tall& columns) {
-    // Two passes are enough, because the second starts with nearly orthonormal columns.
+    // Two passes are enough: the second starts with nearly orthonormal columns.
     for (int time = 0; time < 2; ++time) {
         const std::size_t stride = columns.panels * kPanel;
         const auto gram = zeros<double>(stride * stride);
@@ -253,7 +253,7 @@ Status Factoriser::multiply() {
     return overTiles([&](std::size_t first, std::size_t rows, Tile tile) {
         std::fill_n(product.get(), rows * stride, 0.0);
         addTimes(tile, rows, basis_.get(), panels_, product.get());
-        // Rounded as in the file, so that the error includes rounding.
+        // Rounds as in the file, so that the error includes rounding.
         float* to = product_.get() + first * stride;
         for (std::size_t i = 0; i < rows * stride; ++i) product[i] = to[i] = static_cast<float>(product[i]);
         addGram(kernels_, product.get(), rows, panels_, gram_.get());
@@ -280,8 +280,8 @@ void Factoriser::round(float* numbers, std::size_t count) {
     linear(kernels_, {&rounded, 1}, kOne, {bytes, DType::F32}, count);
 }
 
-/// Writes rows [first, first + count) of a factor [extent, rank], already rounded. @param transposed as
-/// [rank, extent]
+/// Writes rows [first, first + count) of a factor, whose `numbers` are already rounded. @param transposed
+/// stores the factor as [rank, extent]
 Status Factoriser::write(const Location& at, bool transposed, std::size_t extent, std::size_t first,
                          std::size_t count, const float* numbers) {
     const std::size_t size = sizeOf(what_.dtype);
@@ -351,7 +351,7 @@ Status Factoriser::writeLeft(const Matrix& by) {
     return {};
 }
 
-/// Computes ‖Δ − left · right‖² in another pass, because a difference of sums would lose a small error.
+/// Computes ‖Δ − left · right‖² in another pass: a difference of sums would lose a small error.
 Status Factoriser::findError(double& error) {
     constexpr std::size_t blockPanels = kBlock / kPanel;
     const auto sums = zeros<double>(tileRows_ * kBlock);
@@ -378,7 +378,7 @@ Status Factoriser::findError(double& error) {
 Status Factoriser::run(std::span<double> out) {
     basis_ = zeros<float>(columns_ * panels_ * kPanel);
     Tall v(columns_, panels_);
-    // With this many columns, the basis spans the whole matrix at once.
+    // With this many columns, the basis spans the whole matrix, without a search.
     const bool isWhole = width_ == std::min(rows_, columns_), isWide = isWhole && rows_ < columns_;
     if (!isWide) {
         // Uniform numbers work as well as normal ones, and need no logarithm.

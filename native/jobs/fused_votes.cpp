@@ -15,8 +15,8 @@ const Node* nodeOf(const Program& program, ValueId id) {
     return node.dtype == DType::F32 && std::holds_alternative<Operation>(node.operation) ? &node : nullptr;
 }
 
-/// Returns a vote's change as a pruned difference from the vote's base, if the change is one of the vote's
-/// dtype.
+/// Returns a vote's change as a pruned difference from the vote's base; nothing if it is no such difference
+/// in the vote's dtype.
 std::optional<FusedVote::Term> termOf(const Program& program, const Node& vote, ValueId change) {
     Keep keep = kKeepAll;
     std::optional<Draw> draw;
@@ -61,7 +61,7 @@ FusedVotes::FusedVotes(const Kernels& kernels, const Program& program, std::span
     const std::size_t sources = program.sources.size();
     std::vector<bool> isNeeded(sources + program.nodes.size());
     for (const ValueId id : wanted) isNeeded[id] = true;
-    // Inputs come before their nodes, so the loop runs backwards.
+    // Goes backwards, because inputs come before their nodes.
     for (std::size_t n = program.nodes.size(); n-- > 0;) {
         const Node& node = program.nodes[n];
         isSkipped[n] = !isNeeded[sources + n];

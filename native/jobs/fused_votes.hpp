@@ -7,8 +7,8 @@
 
 namespace layerloom {
 
-/// A vote that one kernel computes. Each input is a difference from the base that is pruned by its own
-/// magnitude, by chance, or not.
+/// A vote that one kernel computes, over differences from the base, each pruned by its own magnitude, by
+/// chance, or not.
 struct FusedVote {
     struct Term {
         ValueId source;
@@ -18,7 +18,7 @@ struct FusedVote {
     std::vector<Term> terms;
 };
 
-/// Fused votes, and nodes that no wanted value needs.
+/// Fused votes, and the nodes that no wanted value needs.
 struct FusedVotes {
     std::vector<std::optional<FusedVote>> votes;  ///< [node]
     std::vector<bool> isSkipped;                  ///< [node]

@@ -9,7 +9,7 @@
 namespace layerloom {
 namespace {
 
-/// Bytes mapped at a time: a few milliseconds of work.
+/// Bytes mapped at once: a few milliseconds of work.
 constexpr std::uint64_t kWindowBytes = 4 * 1024 * 1024;
 
 /// The state before the first block (FIPS 180-4, 5.3.3).
@@ -19,7 +19,7 @@ constexpr std::uint32_t kInitial[kSha256Words] = {0x6a09e667, 0xbb67ae85, 0x3c6e
 struct Stream {
     const HashedRange& part;
     std::uint32_t* state;
-    std::uint64_t done = 0;               ///< bytes of the part
+    std::uint64_t done = 0;               ///< number of bytes hashed
     std::byte padded[2 * kSha256Block]{};  ///< the bytes after the last whole block, and the padding
 
     std::uint64_t left() const { return part.range.length - done; }
@@ -41,8 +41,8 @@ struct Stream {
 
 using Bytes = std::span<const std::byte>;
 
-/// Returns the ranges to map: one for windows of the same file that overlap, as a tensor's and its file's do,
-/// since faults of pages are a tenth of the time.
+/// Returns the ranges to map. Overlapping windows of one file, as of a tensor and its file, get one mapping,
+/// because page faults are a tenth of the time.
 std::vector<Range> mapped(const std::vector<Range>& windows) {
     if (windows.size() < 2 || windows[0].fd != windows[1].fd) return windows;
     const auto endOf = [](const Range& range) { return range.offset + range.length; };
@@ -53,7 +53,7 @@ std::vector<Range> mapped(const std::vector<Range>& windows) {
     return {{first.fd, first.offset, std::max(endOf(first), endOf(second)) - first.offset}};
 }
 
-/// Hashes a window of each stream together, then the rest of the longer window.
+/// Hashes a window of both streams together, then the rest of the longer one.
 void take(const Sha256& sha256, std::span<Stream*> streams, std::span<const Bytes> windows) {
     const auto blocksOf = [&](std::size_t s) { return windows[s].size() / kSha256Block; };
     std::size_t both = 0;

@@ -7,15 +7,15 @@
 
 namespace layerloom {
 
-/// A part of a message, which begins at `start` in the file. Each part begins whole blocks after `start`.
+/// A part of a message that begins at `start` in the file. The part begins a whole number of blocks later.
 struct HashedRange {
     Range range;
     std::uint64_t start;
     bool last;  ///< the message ends here; otherwise the part consists of whole blocks
 };
 
-/// Hashes the next part of one or two messages together. Updates each message's words in `states`; after the
-/// last part, they are the SHA-256.
+/// Hashes the next part of one or two messages, two together. Updates each message's words in `states`, which
+/// after the last part are the SHA-256.
 Status hash(const Sha256& sha256, std::span<const HashedRange> ranges, std::span<std::uint32_t> states,
             Control control);
 

@@ -2,7 +2,7 @@
 
 namespace layerloom {
 
-// Compiler builtins, because some supported C++ libraries lack std::atomic_ref.
+// Uses compiler builtins, because some supported C++ libraries lack std::atomic_ref.
 bool Control::cancelled() const { return __atomic_load_n(&shared_[0], __ATOMIC_RELAXED) != 0; }
 
 void Control::count(std::uint64_t read, std::uint64_t written) {

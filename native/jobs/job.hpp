@@ -21,7 +21,7 @@ struct Same {
     std::uint64_t first, count;
 };
 
-/// A node or an unchanged source, and the tensor to which it is written.
+/// A node, or an unchanged source, and where it is written.
 struct Output {
     ValueId value;
     Location to;
@@ -33,8 +33,8 @@ struct Output {
 struct Compute {
     Program program;
     std::vector<Output> outputs;
-    /// Shared by all jobs of a tensor; may be empty. Holds the number of tallied elements, then for each term
-    /// the `Tally` of its lower and upper bound. Written atomically.
+    /// Memory that all jobs of a tensor share, written atomically; may be empty. Holds the number of tallied
+    /// elements, then for each term the `Tally` of its lower and upper bound.
     std::span<std::int64_t> tally = {};
 };
 
@@ -49,7 +49,7 @@ Status run(const Copy& copy, Control control);
 Status run(const Same& same, Control control);
 Status run(const Kernels& kernels, const Compute& compute, Control control);
 
-/// Output bytes between checks of the cancel flag. They stay in the L2 cache between kernel and write.
+/// Output bytes between checks of the cancel flag. They stay in the L2 cache from kernel to write.
 inline constexpr std::size_t kTileBytes = 1024 * 1024;
 
 }  // namespace layerloom

@@ -11,18 +11,19 @@ namespace {
 
 constexpr std::size_t kTile = 1024;
 constexpr std::size_t kLongTile = 4096;
-/// Elements of a tile measured from its sources: enough rows for column sums in registers to pay, few enough
-/// for the L2 cache.
+/// Elements of a tile measured from its sources: enough rows to keep column sums in registers, few enough for
+/// the L2 cache.
 constexpr std::size_t kManyRows = 32 * 1024;
-// `products` sums this many products of each lane in float32, so that sums depend only on block, rows and
+// `products` sums this many products of a lane in float32, so that sums depend only on block, rows and
 // tiling.
 static_assert(kTile % (8 * kLanes) == 0 && kLongTile % (8 * kLanes) == 0);
 
 /// Elements between checks of the cancel flag.
 constexpr std::size_t kElementsTogether = 128 * 1024;
 
-/// Returns the limit on elements in a tile of rows. Sums of products depend on tiles only if tiles cut their
-/// runs. Computed values need a buffer of a tile each, so tiles are short if there are many experts.
+/// Returns the maximum number of elements in a tile of rows. Sums of products depend on tiles only if tiles
+/// cut their runs. Tiles are short if there are many experts, because each computed value needs a tile's
+/// buffer.
 std::size_t mostOfRows(const Measurement& measurement) {
     std::size_t experts = 0;
     for (const Measure& one : measurement.measures)

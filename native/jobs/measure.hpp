@@ -6,8 +6,8 @@
 
 namespace layerloom {
 
-/// How a block is cut into tiles: of whole rows if needed. Part of the numeric contract, because sums of
-/// float32 products, and lanes, restart with each tile or row.
+/// How a block is cut into tiles, of whole rows if needed. Part of the numeric contract: sums of float32
+/// products, and lanes, restart with each tile or row.
 enum class Tiling : std::uint8_t {
     Runs,      ///< 1024 elements, ignoring rows: those of all values share the L1 cache
     LongRuns,  ///< the same with 4096
@@ -60,8 +60,8 @@ struct ColumnSums {
 };
 
 /// For each pair i ≤ j, in order: Σ xᵢxⱼ, the number of elements where neither is 0, and how many of these
-/// have equal signs (both 0 for i = j). Needs RowMagnitudes or ColumnMagnitudes of each value. If these are
-/// not all finite, NaN and infinity count as 0.
+/// have equal signs (both numbers are 0 for i = j). Needs RowMagnitudes or ColumnMagnitudes of each value. If
+/// these are not all finite, NaN and infinity count as 0.
 struct Overlaps {
     std::vector<ValueId> values;
     static constexpr Tiling tiling = Tiling::Rows;
@@ -80,12 +80,13 @@ struct NonFinite {
 struct Histogram {
     ValueId value;
     Window window;
-    /// Counts that all threads share and add to.
+    /// Counts to which all threads add.
     std::span<std::uint32_t> counts;
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// For each value: elements whose magnitude is above one, then those where no other value's is.
+/// For each value: how many elements have a larger magnitude than `bits`, and how many of these no other
+/// value has.
 struct CountAlone {
     std::vector<ValueId> values;
     std::uint32_t bits;
@@ -98,7 +99,7 @@ struct CountMagnitude {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// The index in the tensor of the n-th element with a magnitude; 0 if there are fewer.
+/// Finds the index in the tensor of the n-th element of a magnitude; 0 if there are fewer.
 struct FindMagnitude {
     ValueId value;
     std::uint32_t bits;
@@ -118,17 +119,17 @@ struct Signs {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// Results are in the order of `DifferenceNumber`.
+/// Results, in the order of `DifferenceNumber`.
 struct Difference {
     ValueId a, b;
-    /// False to compare only bits.
+    /// False compares only bits.
     bool numbers;
-    /// False to skip blocks of equal bytes, which then give only 0.
+    /// False skips blocks of equal bytes, whose results are then 0.
     bool equalBlocks;
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// Sums and maximum are over elements that are finite in both. `First` compares bits if the dtypes are equal,
+/// Sums and maximum cover elements that are finite in both. `First` compares bits if dtypes are equal,
 /// otherwise numbers.
 enum class DifferenceNumber : std::uint8_t {
     OtherBits,       ///< elements whose bits differ; 0 if the dtypes differ
@@ -157,8 +158,8 @@ std::size_t sizeOf(const Measure& measure, const Program& program);
 
 Tiling tilingOf(const Measure& measure);
 
-/// Measures a block. Sums are float64, in an order that depends only on the block. Reads sources once; if
-/// sums are not finite, again, to check the watched values.
+/// Measures a block. Sums are float64, in an order that depends only on the block. Reads sources once, or
+/// twice to search the watched values if sums are not finite.
 ///
 /// @param out for each measure, `sizeOf` zeros
 Status measure(const Kernels& kernels, const Measurement& measurement, std::span<const std::span<double>> out,

@@ -6,7 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// A quotient of polynomials; coefficients from the highest power down.
+/// A quotient of polynomials. Coefficients begin with the highest power.
 struct Rational {
     double above[8], below[8];
 
@@ -33,7 +33,7 @@ constexpr Rational kTail{{7.7454501427834140764e-4, 2.27238449892691845833e-2, 2
                          {1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
                           1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e+0,
                           2.05319162663775882187e+0, 1.0}};
-/// The natural logarithm of a positive normal number. Libraries differ in the last bit.
+/// The natural logarithm of a positive normal number. Libraries' own differ in the last bit.
 double logarithm(double x) {
     int exponent = 0;
     double m = std::frexp(x, &exponent);

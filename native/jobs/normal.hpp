@@ -3,8 +3,8 @@
 
 namespace layerloom {
 
-/// The standard normal quantile at (word + ½) / 2³², which lies between −6.4 and 6.4. Uses exactly rounded
-/// operations only, so that bits are equal on every platform.
+/// Returns the standard normal quantile at (word + ½) / 2³², between −6.4 and 6.4. Uses only exactly rounded
+/// operations, so that bits are equal on every platform.
 double normalOf(std::uint32_t word);
 
 }  // namespace layerloom

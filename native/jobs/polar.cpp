@@ -7,12 +7,12 @@
 namespace layerloom {
 namespace {
 
-/// Columns whose pivots are a smaller share of the column's square are dependent.
+/// Columns are dependent if a pivot is a smaller share of their square.
 constexpr double kIndependent = 0x1p-40;
 
-/// A QDWH round X ← X(own · I + other · (I + weight · XᵀX)⁻¹), which maps σ to σ(a + bσ²)/(1 + cσ²) with c =
-/// weight, own = b / c, other = a − b / c. Best for σ from 2⁻²⁸ to 1. The numbers are constants, because cube
-/// roots (in `a`) differ between machines.
+/// A QDWH round X ← X(own · I + other · (I + weight · XᵀX)⁻¹). It maps σ to σ(a + bσ²)/(1 + cσ²), with c =
+/// weight, own = b / c, other = a − b / c; best for σ from 2⁻²⁸ to 1. The numbers are constants, because the
+/// cube roots in `a` differ between machines.
 struct Round {
     double weight, own, other;
 };
@@ -44,7 +44,7 @@ Outcome multiply(const Kernels& kernels, Definite& system, double own, double ot
 }  // namespace
 
 Outcome toPolarFactor(const Kernels& kernels, TiledRows& x, const Control& control, bool& isFinite) {
-    double squared = 0;  // ‖XᵀX‖, at least the largest σ²
+    double squared = 0;  // ‖XᵀX‖, which is at least the largest σ²
     for (const Round& round : kRounds) {
         Definite system(x.columns());
         Outcome outcome = system.addGram(kernels, x, control);

@@ -3,10 +3,9 @@
 
 namespace layerloom {
 
-/// Replaces X, with at least as many rows as columns, by the polar factor UVᵀ of X = UΣVᵀ, in four rounds of
-/// Nakatsukasa, Bai and Gygi (2010). Each singular value σ becomes f(σ). f(σ) is 1 to within 4e-8 for σ above
-/// 4e-9 of √‖XᵀX‖, falls to 0 below, and is 0 for 0. Bits are equal on every instruction set
-/// (docs/numbers.md).
+/// Replaces X, which has at least as many rows as columns, by the polar factor UVᵀ of X = UΣVᵀ, in four
+/// rounds of Nakatsukasa, Bai and Gygi (2010). Each singular value σ becomes f(σ): 1 to within 4e-8 if σ is
+/// above 4e-9 of √‖XᵀX‖, less below, and 0 for 0. Bits are equal on every instruction set (docs/numbers.md).
 ///
 /// @param isFinite set to false if X or its Gram matrix is not finite; X is then undefined
 /// @return Done or Cancelled

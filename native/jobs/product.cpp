@@ -8,13 +8,13 @@ namespace {
 
 /// Elements of a block, which with the panels fits into an L2 cache of 2 MiB.
 constexpr std::size_t kProductElements = 256 * 1024;
-/// Rows of a block are multiples of this: kernels take that many, and they amortise the panels.
+/// Rows of a block are a multiple of this, which kernels take at once and which amortises the panels.
 constexpr std::size_t kRowsTogether = 12;
 constexpr std::size_t kMostRows = 21 * kRowsTogether;
 /// Ranks of a panel, which stays in the L2 cache for all rows of a block.
 constexpr std::size_t kPanelRanks = 4 * kProductRanks;
 constexpr std::size_t kPanelColumns = 512;
-/// Not a power of two, so that ranks do not compete for cache sets.
+/// No power of two, so that ranks do not compete for cache sets.
 constexpr std::size_t kPanelStride = kPanelColumns + 16;
 
 /// Factors of a block for kPanelRanks ranks, and elements to transpose.
@@ -85,7 +85,7 @@ std::size_t ProductRows::widenLeft(Extent rows, Extent ranks, float* out) const 
         }
         return ranks.count;
     }
-    // Copies contiguous numbers: there is a single expert, and all ranks are wanted.
+    // With one expert and all ranks, the numbers are contiguous.
     if (ranks.count == rank && product_.experts == 1) {
         widen(b_, rows.first * rank, rows.count * rank, out);
         return rank;

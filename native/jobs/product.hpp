@@ -21,15 +21,15 @@ struct Extent {
     std::size_t first, count;
 };
 
-/// The product of two stored matrices (Product in program.hpp), in blocks of whole rows, which share the
-/// widening of factors. Private memory is a block of about kProductElements, and the thread's panels.
+/// The product of two stored matrices (Product in program.hpp), in blocks of whole rows; factors are widened
+/// once a block. Private memory is a block of about kProductElements, and the thread's panels.
 class ProductRows {
   public:
-    /// @param size up to the last row that is needed
+    /// @param size up to the last row needed
     ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, MatrixSize size);
 
-    /// Returns elements to the end of their block of rows. Call in ascending order, because earlier rows are
-    /// discarded.
+    /// Returns the elements up to the end of their block of rows. Call in ascending order, because earlier
+    /// rows are discarded.
     std::span<const float> from(std::uint64_t element);
 
   private:

@@ -37,7 +37,7 @@ std::uint64_t Program::rowsTogether() const {
     for (const Node& node : nodes) {
         if (std::holds_alternative<DropRanked>(node.operation) || std::holds_alternative<Turned>(node.operation))
             rows = std::max<std::uint64_t>(rows, 1);
-        // All blocks of a program have this height, or height 1.
+        // All blocks of a program have this height, or 1.
         if (const auto* quantise = std::get_if<Quantise>(&node.operation))
             rows = std::max(rows, quantise->blockRows);
     }

@@ -9,10 +9,10 @@
 
 namespace layerloom {
 
-/// Returns how many 32-bit words are below a probability.
+/// Returns how many 32-bit words are below a share of their range.
 std::uint64_t wordsBelow(double probability);
 
-/// Numbers values: first the sources, then the nodes in order.
+/// Number of a value: first the sources, then the nodes, in order.
 using ValueId = std::uint32_t;
 
 // Operations of nodes; docs/architecture.md says how to add one. All compute in float32, except Linear,
@@ -60,7 +60,7 @@ struct Random {
     float scale;
 };
 
-/// Input 0 plus a combination of changes, which are the other inputs.
+/// Input 0 plus a combination of the changes, which are the other inputs.
 struct Vote {
     VoteRule rule;
     std::vector<float> weights;  ///< for each input except the first; if `rule.each`, twice
@@ -91,7 +91,7 @@ struct Select {
     std::vector<std::uint8_t> kept;  ///< [row of the tensor]
 };
 
-/// Rows [to, to + count) come from an input.
+/// Rows [to, to + count) are from this input.
 struct InputRun {
     std::uint64_t to, input, count;
 };
@@ -108,8 +108,8 @@ struct FillRows {
     std::vector<double> values;  ///< [column]
 };
 
-/// Row r is Σ coefficient · row of a `Whole` source, over terms starts[r] to starts[r + 1], in order.
-/// Computed in float64, rounded to float32.
+/// Computes row r as Σ coefficient · row of a `Whole` source, over terms starts[r] to starts[r + 1], in
+/// order, in float64, rounded to float32.
 struct CombineRows {
     struct Term {
         std::uint64_t row;
@@ -117,13 +117,13 @@ struct CombineRows {
     };
     std::uint64_t width;               ///< elements of a row
     std::uint64_t first;               ///< the output row of starts[0]
-    std::vector<std::uint64_t> starts;  ///< for the slice's rows, and the end of the last; from 0
+    std::vector<std::uint64_t> starts;  ///< for the slice's rows, then the end of the last; begins at 0
     std::vector<Term> terms;           ///< the slice's
 };
 
-/// B·A of A [rank, in] and B [out, rank], or its transpose, by the numeric contract. With several experts:
-/// their consecutive matrices, from row `row` on, with A as [experts][rank][in] and B as
-/// [out][rank][experts], or [out][experts][rank] if grouped. Inputs are `Whole`.
+/// B·A of A [rank, in] and B [out, rank], or its transpose, by the numeric contract. With several experts,
+/// their consecutive matrices, from row `row` on. A is then [experts][rank][in]; B is [out][rank][experts],
+/// or [out][experts][rank] if grouped. Inputs are `Whole`.
 struct Product {
     std::uint64_t rank;
     bool transposed;
@@ -132,7 +132,7 @@ struct Product {
     bool grouped;
 };
 
-/// Codes of consecutive matrices, whose rows are `stride` codes apart.
+/// Codes of consecutive matrices. Rows are `stride` codes apart.
 struct Codes {
     enum class Kind : std::uint8_t {
         F8_E4M3,
@@ -159,24 +159,24 @@ struct Codes {
     std::uint64_t inWord() const { return 32 / bits(); }
 };
 
-/// (decoded code − zero point) · scale, both of the code's block, in float32. Inputs are `Whole`: codes, as
-/// bytes; scales [matrix][row of blocks][column of blocks]; then, as far as present, a factor of all scales,
-/// zero points, groups, and the numbers and scales of nested scales. Each matrix starts new blocks.
+/// Computes (decoded code − zero point) · scale in float32, by the code's block. Inputs are `Whole`: codes,
+/// as bytes; scales [matrix][row of blocks][column of blocks]; then, if present, a factor of all scales, zero
+/// points, groups, and the numbers and scales of nested scales. Each matrix starts new blocks.
 struct Dequantise {
     enum class Scales : std::uint8_t {
         Floats,     ///< values of their dtype
         Exponents,  ///< bytes e that mean 2^(e − 127); 255 is NaN
         Nested,     ///< bytes that index 256 numbers, times a scale, plus an offset
     };
-    /// How a factor applies to scales, which are then rounded to float32.
+    /// How a factor is applied to scales, which are then rounded to float32.
     enum class Factor : std::uint8_t { None, Times, Divisor };
     /// A zero point for each block, as a matrix of codes.
     struct ZeroPoints {
         Codes codes;
-        bool oneMore;  ///< stored code plus one; the largest wraps to the smallest
+        bool oneMore;  ///< adds one to the stored code; the largest code becomes the smallest
     };
     struct NestedScales {
-        std::uint64_t block;  ///< number of scales that share a scale
+        std::uint64_t block;  ///< number of scales with a common scale
         float offset;
     };
 
@@ -190,15 +190,15 @@ struct Dequantise {
     /// transposed) to groups; otherwise groups are consecutive. An unknown group gives NaN.
     bool hasGroups;
     std::optional<NestedScales> nested;
-    float after;  ///< a factor for the products, which are then rounded again
+    float after;  ///< factor of the products, which are then rounded again
 
     std::size_t inputs() const {
         return 2 + (factor != Factor::None) + zeros.has_value() + hasGroups + 2 * nested.has_value();
     }
 };
 
-/// Quantises in blocks of rows and columns, cut at the matrix's edges. A block's scale is derived from its
-/// largest magnitude. Gives decoded float32, or codes as bytes that are labelled with a one-byte dtype.
+/// Quantises in blocks of rows and columns, cut at the matrix's edges. A block's scale comes from its largest
+/// magnitude. The result is decoded float32, or codes as bytes, labelled with a one-byte dtype.
 struct Quantise {
     enum class Scheme : std::uint8_t {
         Float8,  ///< F8_E4M3: values · scale, scale 448 · (1 / largest); stores the inverse
@@ -212,7 +212,7 @@ struct Quantise {
     bool codes;
     std::uint64_t rows;  ///< of the matrix
     std::uint64_t blockRows, blockColumns;
-    float largest;  ///< magnitude of the matrix, for Nvfp4
+    float largest;  ///< largest magnitude in the matrix, for Nvfp4
 
     std::uint64_t across(std::uint64_t columns) const { return (columns + blockColumns - 1) / blockColumns; }
 };
@@ -223,8 +223,8 @@ struct Unpack {
 
     Type type;
     std::uint64_t width;  ///< elements of a row
-    /// Rows of an attention head whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …. 0 if rows are in
-    /// order.
+    /// Number of rows of an attention head whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0 if
+    /// rows are in order.
     std::uint64_t head;
     float plus;  ///< added to each value; 0 adds nothing
 
@@ -246,14 +246,15 @@ struct SmallMatrix {
     std::vector<double> numbers;
 };
 
-/// A small matrix, or two multiplied: by Kronecker's product, or elementwise. In float64, rounded to float32.
-/// Has no inputs.
+/// A small matrix, or two multiplied: elementwise, or as a Kronecker product. Computed in float64, rounded to
+/// float32. Has no inputs.
 struct Factored {
     bool kronecker;
     std::vector<SmallMatrix> factors;
 };
 
-/// Rows of the input times an orthogonal matrix, in float64, rounded to float32. Slices consist of whole rows.
+/// Multiplies the input's rows by an orthogonal matrix, in float64, rounded to float32. Slices are whole
+/// rows.
 struct Turned {
     /// Columns of a block; 0 for reflections.
     std::uint64_t size;
@@ -281,7 +282,7 @@ struct Node {
     std::vector<ValueId> inputs;
 };
 
-/// A recipe for a slice of a tensor, element by element. Nested recipes, sparsifiers and votes compile to
+/// Computes a slice of a tensor, element by element. Nested recipes, sparsifiers and votes compile to
 /// programs.
 struct Program {
     std::vector<StoredSource> sources;
@@ -295,7 +296,7 @@ struct Program {
 
     DType dtypeOf(ValueId value) const;
     bool isWhole(ValueId value) const;
-    /// Returns the rows in a group, counted from the tensor's first row; 0 without groups. Slices consist of
+    /// Returns how many rows form a group, counted from the tensor's first row; 0 without groups. Slices are
     /// whole groups, except at the tensor's end.
     std::uint64_t rowsTogether() const;
     /// Returns the bytes of sources that elements [begin, begin + count) of the slice need.

@@ -14,14 +14,14 @@ namespace {
 
 /// Columns summed in float32: part of the numeric contract.
 constexpr std::size_t kBlock = 256;
-/// Not a power of two, because that would map all rows to a few cache sets.
+/// No power of two, which would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
-/// A multiple of the number of columns in a panel.
+/// A multiple of a panel's columns.
 constexpr std::size_t kTileAtoms = 64;
 /// An atom is dependent if its squared distance from the span of earlier ones is a smaller share of its
-/// length.
+/// squared length.
 constexpr double kDependent = 1e-12;
-/// Limit on atoms, because Gram matrices of this size are factorised on one thread.
+/// Maximum number of atoms, because Gram matrices of this size are factorised on one thread.
 constexpr std::uint64_t kMostAtoms = 4096;
 
 /// Σ x · y in float64, with a fixed order of lanes.
@@ -72,7 +72,7 @@ struct Target {
             left -= last[j] * last[j];
             rest -= last[j] * z[j];
         }
-        // The negated condition is also true for NaN.
+        // The negated condition also catches NaN.
         if (!(left > kDependent * with[t])) return false;
         last[t] = std::sqrt(left);
         z.push_back(rest / last[t]);
@@ -182,7 +182,7 @@ void Pursuer::pack(const float* tile, std::size_t rows) {
     }
 }
 
-/// Finds the atom with the largest product with each target's residual.
+/// Finds for each target the atom with the largest product with the residual.
 Status Pursuer::choose(bool isFirst) {
     for (Target& target : targets_) target.best = 0;
     for (std::size_t first = 0; first < atoms_; first += kTileAtoms) {

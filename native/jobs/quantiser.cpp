@@ -23,7 +23,7 @@ float toWhole(float x) {
 /// Rounds to the nearest of 0, ½, 1, 1½, 2, 3, 4 and 6, ties to the even code, for magnitudes up to 6.
 float toE2M1(float x) {
     const float magnitude = std::fabs(x);
-    // The distance between neighbours of this size.
+    // Distance between neighbours of this size.
     const float unit = magnitude < 2 ? .5f : magnitude < 4 ? 1.f : 2.f;
     return std::copysign(toWhole(magnitude / unit) * unit, x);
 }
@@ -38,7 +38,7 @@ float toE4M3(const Kernels& kernels, float x) {
     return x;
 }
 
-/// Divides as PyTorch divides a number by a tensor: multiplies by the inverse, which is rounded.
+/// Divides like PyTorch: multiplies by the rounded inverse.
 float overLargest(float number, float largest) { return 1 / largest * number; }
 
 /// x / scale, clamped and rounded.
@@ -106,8 +106,8 @@ void Quantiser::findScales() {
                 back = by;
                 break;
             case Scheme::Mxfp4: {
-                // A power of two that scales the largest magnitude to between 3.5 and 7, which rounds to at
-                // most 6.
+                // Takes a power of two that scales the largest magnitude to between 3.5 and 7, which rounds
+                // to at most 6.
                 const std::int32_t exponent = ((magnitudes_[block] + (1 << 21)) >> 23) - 2;
                 by = back = std::ldexp(1.f, std::clamp(exponent, 0, 254) - 127);
                 break;

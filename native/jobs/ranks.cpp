@@ -11,7 +11,7 @@ constexpr std::uint32_t kLargest = 0x7FFF'FFFF;
 
 std::uint32_t magnitudeOf(float x) { return std::bit_cast<std::uint32_t>(x) & kLargest; }
 
-/// Limit on counters, because they are cleared and summed for each row. Rows that need more are sorted.
+/// Maximum number of counters, which are cleared and summed for each row. Rows that need more are sorted.
 constexpr std::size_t kMostDigits = 1 << 15;
 
 }  // namespace
@@ -19,8 +19,7 @@ constexpr std::size_t kMostDigits = 1 << 15;
 bool Ranks::count(std::span<const float> x) {
     digits_.resize(x.size());
     const auto [all, least, most] = kernels_.magnitudes(x.data(), digits_.data(), x.size());
-    // Drops low bits that are 0 in all elements. Digit 0 stands for 0; others start at the smallest
-    // magnitude.
+    // Drops low bits that are 0 in all elements. Digit 0 means 0; others start at the smallest magnitude.
     const int unused = std::countr_zero(all | ~kLargest);
     const std::uint32_t before = ((least + 1) >> unused) - 1, digits = (most >> unused) - before + 1;
     if (digits > std::min(kMostDigits, 2 * x.size())) return false;
@@ -34,7 +33,7 @@ bool Ranks::count(std::span<const float> x) {
 
 void Ranks::sort(std::span<const float> x) {
     constexpr std::size_t bits = 8, values = 1 << bits;
-    // Each part of the row has its own counters, so that equal elements do not wait for one counter.
+    // Gives each part of the row its own counters, so that equal elements do not wait for one counter.
     constexpr std::size_t parts = 4;
     const std::size_t count = x.size(), part = count / parts;
     const auto inTurns = [&](const auto& work) {

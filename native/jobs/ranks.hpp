@@ -13,8 +13,8 @@ class Ranks {
   public:
     explicit Ranks(const Kernels& kernels) : kernels_(kernels) {}
 
-    /// Calls visit(element, rank) for each element, in any order. The smallest magnitude has rank 0; among
-    /// ties, the lower index has the lower rank.
+    /// Calls visit(element, rank) for each element, in any order. The smallest magnitude has rank 0. Ties go
+    /// by index.
     template <class Visit>
     void forEach(std::span<const float> x, const Visit& visit) {
         if (count(x)) {
@@ -28,11 +28,11 @@ class Ranks {
     }
 
   private:
-    /// Ranks by counting, if a small table holds the row's magnitudes, as for most differences of 16-bit
-    /// numbers; otherwise returns false. Sets `digits_` to the elements' magnitudes, and `next_` to the first
+    /// Ranks by counting and returns true, if a small table holds the row's magnitudes, as for most
+    /// differences of 16-bit numbers. Sets `digits_` to the elements' magnitudes, and `next_` to the first
     /// rank of each magnitude.
     bool count(std::span<const float> x);
-    /// Ranks by radix sort: `from_` gets magnitude and (in the lower 32 bits) index, the smallest first.
+    /// Ranks by radix sort. `from_` gets magnitudes, with the index in the lower 32 bits, smallest first.
     void sort(std::span<const float> x);
 
     const Kernels& kernels_;

@@ -13,17 +13,17 @@
 namespace layerloom {
 namespace {
 
-// Rows of Gram matrices that are summed together, and the limit on their elements: part of the numeric
+// Rows of Gram matrices that are summed together, and maximum number of their elements. Part of the numeric
 // contract.
 constexpr std::size_t kDepth = 256;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
-/// float32 cannot distinguish a smaller share of the diagonal from 0.
+/// Smallest share of the diagonal that float32 can distinguish from 0.
 constexpr double kLeastPivot = 0x1p-23;
 
 /// Tolerance between sums over a row and over a column, as a share of the sum of magnitudes.
 constexpr double kAsymmetry = 0x1p-12;
 
-/// Limit on the memory for the system's tiles, and for tiles of rows to solve.
+/// Maximum number of inputs, which limits memory for tiles.
 constexpr std::uint64_t kMostInputs = 65'536;
 
 class Regressor {
@@ -74,7 +74,7 @@ Status Regressor::overGrams(const Work& work) {
     return overTiles(grams_, what_.grams, ofGrams_, control_, depth_, work);
 }
 
-/// system = Σ sG̃, models in order. Checks for symmetry that weighted sums of rows and of columns agree.
+/// system = Σ sG̃, models in order. Checks symmetry by comparing weighted sums of rows and columns.
 Status Regressor::addGrams(std::span<double> out) {
     struct Sums {
         std::vector<double> rows, columns, magnitudes;
@@ -137,7 +137,7 @@ void Regressor::addProducts(std::size_t model, std::size_t row, std::size_t dept
     }
 }
 
-/// x += εs(W − W₀): εI is divided among the models by s.
+/// x += εs(W − W₀): divides εI among the models by s.
 void Regressor::addRidge(TiledRows& x) const {
     for (std::size_t model = 1; model < what_.values.size(); ++model)
         for (std::size_t row = 0; row < x.rows(); ++row)

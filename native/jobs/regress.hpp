@@ -10,8 +10,8 @@ namespace layerloom {
 
 /// Merges matrices W [outputs, inputs], with Gram matrices G [inputs, inputs] of their inputs, into the
 /// matrix with the nearest outputs: (Σ sWG̃)(Σ sG̃ + εI)⁻¹ (Jin et al. 2023, RegMean). G̃ is G with
-/// off-diagonal elements times `scaling`. ε is `ridge` times the mean diagonal of Σ sG̃, and pulls towards
-/// the mean Σ sW.
+/// off-diagonal elements times `scaling`. ε is `ridge` times the mean diagonal of Σ sG̃, and pulls the result
+/// towards the mean Σ sW.
 struct Regression {
     Program matrices;
     std::vector<ValueId> values;  ///< the matrix of each model, in order
@@ -33,9 +33,9 @@ struct Regression {
     Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };
 
-/// Numbers of the result, for matrices without a meaningful solution.
+/// Numbers of the result, which show matrices without a meaningful solution.
 enum class RegressionNumber : std::uint8_t {
-    Column,    ///< the input, from 1, at which that shows; 0 if the matrix was written
+    Column,    ///< the first input, from 1, that shows this; 0 if the matrix was written
     Diagonal,  ///< the system's diagonal there
     /// Number, from 1, of the Gram matrix whose row `Column` is asymmetric; 0 if all are symmetric.
     Asymmetric,

@@ -7,7 +7,7 @@
 namespace layerloom {
 namespace {
 
-/// Bytes that are read of a remote file at once: system calls then cost little, and tiles stay in the cache.
+/// Bytes read at once from a remote file: enough that system calls cost little, few enough for the cache.
 constexpr std::size_t kTogether = 256 * 1024;
 /// Limits on a thread's spare buffers. Fresh memory costs as much as reading into it.
 constexpr std::size_t kKeptBytes = 1024 * 1024, kMostSpare = 4;

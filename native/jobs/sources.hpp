@@ -43,8 +43,9 @@ struct StoredSource {
     std::uint64_t elements = 0;  ///< Whole: elements of the source
 };
 
-/// Calls work(run, elements into it, offset in the tile, length) for each piece of elements [first, first +
-/// count) in a run; between runs, `run` is null. Runs have `to` and `count`, ascend, and do not overlap.
+/// Calls work(run, elements into it, offset in the tile, length) for each piece of a run among elements
+/// [first, first + count); between runs, `run` is null. Runs have `to` and `count`, ascend, and do not
+/// overlap.
 template <class Run, class Work>
 void forEachRun(std::span<const Run> runs, std::uint64_t width, std::uint64_t first, std::size_t count,
                 const Work& work) {
@@ -73,12 +74,13 @@ Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t co
 /// for element 0.
 std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
-/// Thrown while a remote file is read: its memory was freed, or its process has ended.
+/// Thrown while a remote file is read, if its memory was freed or its process has ended.
 struct LostSource {
     Status status;
 };
 
-/// A job's sources in windows for its slice, not as whole files: mapped, or of a remote file read in tiles.
+/// Windows on a job's sources that cover its slice, not whole files. They are mapped, or of a remote file
+/// read in tiles.
 struct Windows {
     /// @param first number of the first source in statuses
     explicit Windows(std::span<const Range> ranges, std::size_t first = 0,
@@ -92,7 +94,7 @@ struct Windows {
     const std::byte* at(std::size_t source, std::uint64_t begin, std::size_t length) const;
     const std::byte* whole(std::size_t source) const { return at(source, 0, ranges_[source].length); }
 
-    /// The mapped windows, to be guarded; empty for a remote file.
+    /// The mapped windows, to guard; empty for a remote file.
     std::vector<std::span<const std::byte>> bytes;
     /// Done, or the reason why a source could not be mapped.
     Status status;

@@ -14,7 +14,7 @@
 namespace layerloom {
 namespace {
 
-/// Limit on the memory for the system's tiles and the matrix.
+/// Maximum dimension, which limits memory for the system's tiles and the matrix.
 constexpr std::uint64_t kMostExtent = 65'536;
 
 class SpectralMerger {
@@ -38,8 +38,7 @@ class SpectralMerger {
     double& at(TiledRows& x, std::size_t row, std::size_t column) const {
         return isWide_ ? x.at(column, row) : x.at(row, column);
     }
-    /// Visits the sum of changes row by row: work(row, numbers). Checks for NaN and infinity in the first
-    /// pass.
+    /// Visits the sum of changes row by row: work(row, numbers). The first pass searches NaN and infinity.
     template <class Work>
     Status overChanges(std::span<const ValueId> sources, const Work& work);
     Status readChange(std::span<const ValueId> sources, TiledRows& to);
@@ -55,7 +54,7 @@ class SpectralMerger {
     std::size_t columns_, rows_;
     Evaluator evaluator_;
     bool isWide_, hasLooked_ = false;
-    std::size_t extent_;  ///< the smaller one
+    std::size_t extent_;  ///< the smaller dimension
 };
 
 template <class Work>
@@ -92,7 +91,7 @@ Status SpectralMerger::isotropic(TiledRows& x, double& factor) {
         return {outcome};
     factor = std::numeric_limits<double>::quiet_NaN();
     if (!isFinite) return status;
-    double sum = 0;  // Σ σ·f(σ), the inner product of both
+    double sum = 0;  // Σ σ·f(σ), the inner product of the two
     status = overChanges(what_.sources, [&](std::size_t row, const double* change) {
         double ofRow = 0;
         for (std::size_t i = 0; i < columns_; ++i) ofRow += change[i] * at(x, row, i);
@@ -128,7 +127,7 @@ Status SpectralMerger::write(TiledRows& x, double factor) {
         status = result.write(first, count, control_, [&](std::size_t row, double* numbers) {
             for (std::size_t i = 0; i < columns_; ++i) {
                 const double from = base[row * columns_ + i], change = factor * at(x, first + row, i);
-                // Adding 0 would lose −0.
+                // Adding 0 would turn −0 into 0.
                 numbers[i] = change == 0 ? from : from + change;
             }
         });

@@ -29,10 +29,10 @@ struct Spectral {
 
     void check() const;
     std::size_t size() const;
-    /// Merges in float64, rounded once. Bits are equal on every instruction set (docs/numbers.md). With m the
-    /// larger and n the smaller extent, private memory is about 8mn + 4n² bytes for IsoC, and 16mn + 12n² for
-    /// TsvM. Each source byte is read at most twice. The base is read three times, or for TsvM once for each
-    /// source and once more. NaN or infinity in a source makes all elements NaN.
+    /// Merges in float64, rounded once. Bits are equal on every instruction set (docs/numbers.md). With the
+    /// larger dimension m and the smaller n, private memory is about 8mn + 4n² bytes for IsoC, and 16mn +
+    /// 12n² for TsvM. Each source byte is read at most twice. The base is read three times, or for TsvM once
+    /// for each source and once more. NaN or infinity in a source makes all elements NaN.
     Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };
 

@@ -5,7 +5,7 @@
 
 namespace layerloom {
 
-/// A row of a matrix (docs/analysis.md): an input feature, along dimension 0, or an output feature, along
+/// Rows of a matrix (docs/analysis.md): input features, along dimension 0, or output features, along
 /// dimension 1.
 enum class Rows : std::uint8_t { Input, Output };
 
@@ -13,7 +13,7 @@ enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, Wr
 
 /// The first NaN or infinity of a watched value.
 struct NonFiniteElement {
-    std::uint32_t watched;  ///< the watched value
+    std::uint32_t watched;
     std::uint32_t cause;    ///< a source, or the first value that is not finite although its inputs are
     std::uint64_t element;  ///< index in the tensor
     double number;          ///< the cause's NaN or infinity

@@ -10,7 +10,7 @@
 namespace layerloom {
 namespace {
 
-/// Directions are kept if their share of ΔᵀΔ's largest eigenvalue is larger: singular values above 2⁻¹⁶.
+/// Keeps directions whose eigenvalue of ΔᵀΔ is a larger share of the largest: singular values above 2⁻¹⁶.
 /// Rounding causes values below 2⁻²³.
 constexpr double kLeast = 0x1p-32;
 

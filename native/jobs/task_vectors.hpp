@@ -15,7 +15,7 @@ namespace layerloom {
 /// BᵢᵀΔᵢWᵢ · Rᵢᵀ.
 class TaskVectors {
   public:
-    /// @param columns of a change: at most as many as its rows
+    /// @param columns number of columns of a change, at most that of its rows
     TaskVectors(const Kernels& kernels, const Control& control, std::size_t tasks, std::size_t rows,
                 std::size_t columns)
         : kernels_(kernels), control_(control), tasks_(tasks), rows_(rows), columns_(columns) {}
@@ -25,10 +25,10 @@ class TaskVectors {
     /// @return Done or Cancelled
     Outcome add(TiledRows change);
 
-    /// Merges the changes. Call once. @return Done or Cancelled
+    /// Merges the changes. Call it once. @return Done or Cancelled
     Outcome merge(TiledRows& sum);
 
-    /// False if a change is not finite; do not call `merge` then.
+    /// False if a change is not finite; then do not call `merge`.
     bool isFinite() const { return isFinite_; }
 
   private:
@@ -43,7 +43,7 @@ class TaskVectors {
 
     const Kernels& kernels_;
     const Control& control_;
-    std::size_t tasks_, rows_, columns_, count_ = 0;  ///< count_: directions kept
+    std::size_t tasks_, rows_, columns_, count_ = 0;  ///< count_: number of directions kept
     std::vector<Task> kept_;
     bool isFinite_ = true;
 };

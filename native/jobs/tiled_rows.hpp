@@ -31,7 +31,6 @@ class TiledRows {
     std::size_t rows() const { return rows_; }
     std::size_t columns() const { return columns_; }
     std::size_t tiles() const { return (padded_ + kTileColumns - 1) / kTileColumns; }
-    /// Returns a multiple of kPanel.
     std::size_t width(std::size_t tile) const { return tileWidth(padded_, tile); }
     double* tile(std::size_t tile) { return numbers_.data() + tile * kTileColumns * rows_; }
     double& at(std::size_t row, std::size_t column) {
@@ -49,8 +48,8 @@ class TiledRows {
 /// Packs rows of a tile, times `sign`, as a right-hand factor. @param from [rows, columns] in whole panels
 void packPanels(const double* from, std::size_t rows, std::size_t columns, double sign, double* to);
 
-/// Adds a · b to the rows of `sums` from `to` on, where b is the rows of `of` from `from` on. Inner products
-/// are summed over tiles of a in order, each from 0.
+/// Adds a · b to the rows of `sums` from `to` on; b is the rows of `of` from `from` on. Sums inner products
+/// over tiles of a in order, each from 0.
 ///
 /// @return Done or Cancelled
 Outcome addProduct(const Kernels& kernels, TiledRows& a, TiledRows& of, std::size_t from, TiledRows& sums,

@@ -7,8 +7,8 @@
 
 namespace layerloom {
 
-/// Moves the evaluator to rows [row, row + count), and calls work() with their bytes guarded. If a source
-/// shrinks, `work` is left without unwinding, and what it allocated leaks.
+/// Moves the evaluator to rows [row, row + count) and calls work() with their bytes guarded. If a source
+/// shrinks, `work` is left without unwinding, and leaks what it allocated.
 template <class Work>
 Status atRows(Evaluator& evaluator, const Program& program, const Windows& windows, Control control,
               std::size_t row, std::size_t count, const Work& work) {

@@ -36,7 +36,7 @@ void add(double by, const double* from, std::size_t count, double* to) {
     for (std::size_t i = 0; i < count; ++i) to[i] += by * from[i];
 }
 
-/// Returns inner(row, left, count), and does to += by · row in one pass.
+/// Returns inner(row, left, count) and, in the same pass, does to += by · row.
 double innerAndAdd(const double* __restrict row, const double* __restrict left, double by, std::size_t count,
                    double* __restrict to) {
     double lanes[kInLanes] = {};
@@ -107,7 +107,7 @@ Outcome Tridiagonal::update(const Kernels& kernels, const std::vector<double>& p
         for (std::size_t at = 0; at < width; at += kPanel)
             for (std::size_t k = 0; k < depth; ++k)
                 for (std::size_t i = column + at; i < column + at + kPanel; ++i)
-                    // Columns before `first` store reflectors now; a factor of 0 leaves them unchanged.
+                    // Columns before `first` now hold reflectors; a factor of 0 leaves them unchanged.
                     *to++ = i < first || i >= size_ ? 0 : -panel[(k + kBlock) % depth * size_ + i];
         for (std::size_t i = j; i < a_.tiles(); ++i) {
             const std::size_t start = i * kTileColumns;
@@ -158,7 +158,7 @@ Outcome Tridiagonal::reduce(const Kernels& kernels, const Control& control) {
 }
 
 std::vector<double> Tridiagonal::leading(std::size_t count) const {
-    // Bounds on eigenvalues by Gershgorin's circles.
+    // Bounds eigenvalues by Gershgorin's circles.
     double low = 0, high = 0;
     for (std::size_t i = 0; i < size_; ++i) {
         const double radius = std::abs(beside_[i]) + (i > 0 ? std::abs(beside_[i - 1]) : 0);

@@ -6,11 +6,11 @@
 namespace layerloom {
 
 /// A symmetric matrix A = QTQᵀ in Householder's tridiagonal form. Gives leading eigenvalues, and a basis (not
-/// orthogonal) of their eigenvectors. Uses only square roots and divisions, so that bits are equal on every
-/// machine.
+/// orthogonal) of their eigenvectors' span. Uses only square roots and divisions, so that bits are equal on
+/// every machine.
 class Tridiagonal {
   public:
-    /// @param a finite; must outlive this object, whose reflectors overwrite a's lower half
+    /// @param a finite; must outlive this object, whose reflectors overwrite the lower half of a
     explicit Tridiagonal(Definite& a) : a_(a), size_(a.size()), diagonal_(size_), beside_(size_), factors_(size_) {}
 
     /// Reduces A to T. Call first. @return Done or Cancelled
@@ -40,8 +40,8 @@ class Tridiagonal {
 
     Definite& a_;
     std::size_t size_;
-    std::vector<double> diagonal_, beside_;  ///< of T; beside_[i] in row i and column i + 1
-    std::vector<double> factors_;            ///< of reflectors I − factor · vvᵀ
+    std::vector<double> diagonal_, beside_;  ///< diagonals of T; beside_[i] is in row i and column i + 1
+    std::vector<double> factors_;            ///< factors of reflectors I − factor · vvᵀ
     std::vector<double> pivots_, above_, beyond_;
 };
 

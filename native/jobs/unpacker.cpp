@@ -22,7 +22,8 @@ float halfAt(const std::byte* at) {
     return std::bit_cast<float>(sign | exponent | (rest & 0x3FFu) << 13);
 }
 
-/// Returns an element's lower bits: the lower halves of bytes hold the first 16 of 32 elements.
+/// Returns an element's lower bits. Lower halves of bytes hold the first 16 of 32 elements, upper halves the
+/// others.
 std::uint8_t halfByte(const std::byte* codes, std::size_t i) {
     return i < 16 ? byteAt(codes + i) & 15 : byteAt(codes + i - 16) >> 4;
 }
@@ -49,7 +50,7 @@ void unpackQ8_0(const std::byte* block, float* out) {
 }
 
 /// Unpacks 256 elements in eight parts. The 6-bit scales and minimums of the parts are in `kScales` bytes
-/// after the two common scales.
+/// after the two scales of the block.
 template <bool five>
 void unpackK(const std::byte* block, float* out) {
     constexpr std::size_t kScales = 12;
@@ -58,7 +59,7 @@ void unpackK(const std::byte* block, float* out) {
     const std::byte* const fifth = packed + kScales;
     const std::byte* const codes = fifth + (five ? 32 : 0);
     for (std::size_t part = 0; part < 8; ++part) {
-        // The last four parts have their upper two bits in the bytes of the first four parts.
+        // The upper two bits of the last four parts are in the bytes of the first four.
         const std::uint8_t a = byteAt(packed + part % 4), b = byteAt(packed + 4 + part % 4);
         const std::uint8_t c = byteAt(packed + 8 + part % 4);
         const int of = part < 4 ? a & 63 : (c & 15) | (a >> 6) << 4;
@@ -77,7 +78,7 @@ void unpackK(const std::byte* block, float* out) {
 }
 
 /// Unpacks 256 elements in two halves of four quarters: four bits of each element, two more bits, a scale for
-/// each 16 elements, and the scale of these scales.
+/// every 16 elements, and the scale of these scales.
 void unpackQ6_K(const std::byte* block, float* out) {
     const std::byte* const upperBits = block + 128;
     const std::byte* const scales = upperBits + 64;
@@ -116,7 +117,7 @@ void unpackBlock(Unpack::Type type, const std::byte* block, float* out) {
             return unpackK<true>(block, out);
         case Q6_K:
             return unpackQ6_K(block, out);
-        // Kernels widen these dtypes.
+        // Kernels read these dtypes directly.
         case F32:
         case F16:
         case BF16:
@@ -141,7 +142,7 @@ void Unpacker::fill(std::uint64_t first, std::size_t count, float* out) {
         fillRow(bytes_ + what_.storedRow(row) * rowBytes, column, n, out + at);
         at += n;
     }
-    // Does not add 0, because that would turn −0 into 0.
+    // Does not add 0, which would turn −0 into 0.
     if (what_.plus != 0)
         for (std::size_t i = 0; i < count; ++i) out[i] += what_.plus;
 }

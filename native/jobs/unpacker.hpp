@@ -7,7 +7,7 @@
 
 namespace layerloom {
 
-/// Unpacks GGUF's blocks to float32 (Unpack in program.hpp). Rounds each step, in the order of
+/// Unpacks GGUF's blocks to float32 (Unpack in program.hpp). Rounds after each step, in the order of
 /// gguf.quants.dequantize.
 class Unpacker {
   public:
@@ -22,7 +22,7 @@ class Unpacker {
     const Kernels& kernels_;
     const Unpack what_;
     const std::byte* const bytes_;
-    std::vector<float> block_;  ///< a partly needed block
+    std::vector<float> block_;  ///< a block of which only a part is needed
 };
 
 }  // namespace layerloom

@@ -1,5 +1,5 @@
 // Kernels that combine float32 tiles of task vectors. Most are loops without branches, which the compiler
-// vectorises for each instruction set. Operations are IEEE 754's, in the order written, so that bits are
+// vectorises for each instruction set. Operations follow IEEE 754, in the order written, so that bits are
 // equal everywhere.
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ constexpr std::uint32_t kMagnitude = 0x7FFF'FFFFu;
 
 std::uint32_t magnitudeBits(float x) { return bitsAs<std::uint32_t>(x) & kMagnitude; }
 
-/// Returns the least magnitude above a bound: for elements before its cutoff, or from the cutoff on.
+/// Returns the least magnitude above a bound, for elements before its cutoff or from the cutoff on.
 std::uint32_t leastAbove(const Bound& bound, bool before) {
     const bool tiesAreAbove = before == bound.early;
     return tiesAreAbove || bound.bits == kNoMagnitude ? bound.bits : bound.bits + 1;
@@ -33,8 +33,8 @@ struct Kept {
     std::uint32_t more() const { return least < beyond ? beyond - least - 1 : 0; }
 };
 
-/// Returns the magnitudes to keep from element `begin` on, and reduces `end` to the next cutoff, because
-/// between cutoffs a single comparison is enough.
+/// Returns the magnitudes to keep from element `begin` on. Reduces `end` to the next cutoff: between cutoffs,
+/// one comparison is enough.
 Kept keptFrom(const Bound& lower, const Bound& upper, std::uint64_t first, std::size_t begin,
               std::size_t& end) {
     const auto isBefore = [&](const Bound& bound) {
@@ -85,7 +85,7 @@ void scaleHalves(const std::uint8_t* bytes, bool upper, const float* scales, flo
         for (std::size_t i = 0; i < count; ++i) out[i] = ofE2M1(bytes[i]) * scales[i];
 }
 
-/// Computes the variance in a single pass, with multiplications if the divisor is a power of two.
+/// Computes the variance in one pass. Multiplies instead of dividing if the divisor is a power of two.
 template <std::size_t Terms>
 void varianceOf(const float* const* x, float* out, std::size_t count) {
     const float* of[Terms];
@@ -146,7 +146,7 @@ void fisher(const float* const* x, const float* const* importances, const float*
                 const float importance = own[i] < 0 ? kNaN : own[i];
                 const float weight = weights[t] * (importance + eps);
                 const float product = weight * value[i];
-                // Starts with the first term, so that −0 is kept.
+                // Starts with the first term, to keep −0.
                 sum[i] = t == 0 ? product : sum[i] + product;
                 divisor[i] = t == 0 ? weight : divisor[i] + weight;
             }

@@ -58,11 +58,11 @@ template <DType D>
 constexpr std::uint32_t kBeyond = Format<D>::beyond;
 template <>
 constexpr std::uint32_t kBeyond<DType::F32> = kInfinity32;
-/// A value halfway to the next power of two rounds to even, which is infinity.
+/// A value halfway to the next power of two rounds to even: to infinity.
 template <>
 constexpr std::uint32_t kBeyond<DType::BF16> = 0x7F7F'8000u;
 
-/// The largest magnitude so far, by lane. NaN and infinity show in it, at two operations for each vector.
+/// The largest magnitude so far in each lane. It shows NaN and infinity, for two operations per vector.
 template <class V>
 struct Largest {
     typename V::Ints lanes = V::ints(0);
@@ -77,7 +77,7 @@ struct Largest {
     }
 };
 
-// No conversion computes with float32 subnormals, which take microcode and are a hundred times slower: in
+// No conversion computes with float32 subnormals, which need microcode and are a hundred times slower. In
 // E4M3, most of N(0, 0.02) is subnormal.
 
 template <DType D>
@@ -86,9 +86,9 @@ constexpr float widenOne(std::uint32_t bits) {
     const std::uint32_t magnitude = bits & (F::sign - 1);
     const std::uint32_t sign = (bits & F::sign) << (8 * (4 - sizeOf(D)));
     const std::uint32_t rebiased = (magnitude << (23 - F::mantissaBits)) + ((127u - F::bias) << 23);
-    // A subnormal that is read as a normal number has half its scale and an extra hidden bit: its value is
-    // twice that, less the smallest normal number. Normal numbers are twice themselves, less themselves. Each
-    // step is exact.
+    // Read as a normal number, a subnormal has half its scale and an extra hidden bit: its value is twice
+    // that number, less the smallest normal number. A normal number is twice itself, less itself. Each step
+    // is exact.
     const auto read = bitsAs<float>(rebiased);
     const float value = read + read - (read > F::smallestNormal ? read : F::smallestNormal);
     const std::uint32_t exponent = magnitude >= F::special ? kInfinity32 : 0;
@@ -200,7 +200,7 @@ typename V::Ints withSigns(typename V::Ints magnitudes, typename V::Ints signs) 
     return V::either(magnitudes, V::both(V::both(signs, places), V::oneOf(isNan, places)));
 }
 
-/// Rounds to the upper half, and leaves the lower half undefined. Overflow carries into infinity.
+/// Rounds to the upper half of the word; the lower half is undefined. Overflow carries into infinity.
 template <class V>
 typename V::Ints roundUpperHalf(typename V::Floats x) {
     const auto bits = V::asInts(x);
@@ -245,11 +245,12 @@ void store(typename V::Floats x, std::byte* at) {
 /// Number of vectors side by side, so that additions are independent, and one-byte elements fill a vector.
 constexpr std::size_t kAbreast = 4;
 
-/// True if `loadFour` splits pairs of vectors into even and odd elements: each 32-bit word holds one of both.
+/// True if `loadFour` splits pairs of vectors into even and odd elements: each 32-bit word contains one of
+/// each.
 template <DType In, DType Out>
 constexpr bool splitsPairs = In == DType::BF16 && Out == DType::BF16;
 
-/// Loads four vectors: in the order of the elements, unless pairs are split.
+/// Loads four vectors in the order of the elements, unless pairs are split.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void loadFour(const std::byte* at, typename V::Floats (&x)[kAbreast]) {
     for (std::size_t n = 0; n < kAbreast; n += 2) {
@@ -289,7 +290,7 @@ template <class V, DType In, DType Out>
     }
 }
 
-/// Prefetched ahead, because processors prefetch only within a page.
+/// Distance to prefetch ahead, because processors prefetch only within a page.
 constexpr std::size_t kAhead = 2048;
 
 template <std::size_t bytes>

@@ -1,4 +1,3 @@
-// Compares two float32 tiles.
 #include "convert.hpp"
 #include "kernels.hpp"
 
@@ -22,13 +21,13 @@ struct DifferenceSums {
     }
 };
 
-/// Counts by lane; 32 bits are enough for a tile.
+/// Counts in each lane; 32 bits are enough for a tile.
 template <class V>
 struct DifferenceTallies {
     typename V::Ints equal, nonFinite;
 };
 
-/// Makes bits comparable: equal numbers get equal bits, because zeros become +0, and NaN canonical.
+/// Gives equal numbers equal bits: zeros become +0, and NaN canonical.
 template <class V>
 typename V::Ints comparable(typename V::Floats x, typename V::Ints magnitude) {
     const auto number = V::select(V::equal(magnitude, V::ints(0)), V::ints(0), V::asInts(x));
@@ -68,7 +67,7 @@ void difference(const float* a, const float* b, DifferenceLanes& lanes, Differen
     const std::size_t whole = count / kLanes * kLanes;
     DifferenceTallies<V> tallies{V::ints(0), V::ints(0)};
     DifferenceTallies<Scalar> rest{0, 0};
-    // Sums stay in registers.
+    // Keeps sums in registers.
     for (std::size_t v = 0; v < vectors; ++v) {
         auto sums = DifferenceSums<V>::load(lanes, v * V::lanes);
         for (std::size_t i = v * V::lanes; i < whole; i += kLanes) differenceAt<V>(a, b, i, sums, tallies);

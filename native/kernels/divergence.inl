@@ -1,5 +1,5 @@
-// Kernels for the divergence of two softmaxes, in float64, from operations that are correctly rounded.
-// Loops have no branches, so that compilers make vectors of them.
+// Kernels for the divergence of two softmaxes, in float64, from correctly rounded operations. Loops have no
+// branches, so that compilers vectorise them.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -26,7 +26,7 @@ template <int N>
 #endif
 }
 
-/// Numbers side by side, because each step of a series waits for the one before.
+/// Numbers computed side by side, because each step of a series waits for the one before.
 constexpr std::size_t kAbreastInSeries = 32;
 using Abreast = double[kAbreastInSeries];
 
@@ -53,14 +53,14 @@ template <int Last, int N = 1>
         return 1.0 / N + square * logarithmSeries<Last, N + 2>(square);
 }
 
-/// √½, the least number that is its own mantissa in `logarithm`.
+/// √½, the least mantissa in `logarithm`.
 constexpr double kLeastMantissa = 0.70710678118654752;
 constexpr int kLastOfLogarithm = 21;
 
-/// The natural logarithm of a positive normal number; NaN for NaN.
+/// Returns the natural logarithm of a positive normal number; NaN for NaN.
 [[gnu::always_inline]] inline double logarithm(double x) {
     const auto bits = bitsAs<std::uint64_t>(x);
-    // An integer below 2⁵² as a number.
+    // Converts an integer below 2⁵² to a number.
     const double biased = bitsAs<double>(bits >> 52 | 0x4330'0000'0000'0000u) - 0x1p52;
     const auto half = bitsAs<double>((bits & 0x000F'FFFF'FFFF'FFFFu) | 0x3FE0'0000'0000'0000u);
     const bool isSmall = half < kLeastMantissa;
@@ -74,7 +74,7 @@ constexpr int kLastOfLogarithm = 21;
 [[gnu::always_inline]] inline void exponentialsAbreast(const float* x, float most, double* out) {
     constexpr double log2e = 1.4426950408889634, ln2High = 0.6931471803691238,
                      ln2Low = 1.9082149292705877e-10;
-    // The lower bits of a number plus this one are the number, if it is an integer.
+    // Added to an integer, gives a number whose lower bits are the integer.
     constexpr double integers = 0x1.8p52;
     Abreast power, r, s;
     for (std::size_t i = 0; i < kAbreastInSeries; ++i) {
@@ -90,7 +90,7 @@ constexpr int kLastOfLogarithm = 21;
     for (std::size_t i = 0; i < kAbreastInSeries; ++i) out[i] = s[i] * power[i];
 }
 
-/// Returns false if an element has no place in the table.
+/// Returns false if the table lacks an element.
 [[gnu::always_inline]] inline bool lookUpAbreast(const float* x, const ExponentialTable& table, double* out) {
     std::uint32_t places[kAbreastInSeries], outside = 0;
     for (std::size_t i = 0; i < kAbreastInSeries; ++i) {

@@ -1,5 +1,5 @@
 // The elementwise kernels. Each file in targets/ includes a simd/*.hpp, then this file, and makes its table
-// with the struct from simd/.
+// with the struct of simd/.
 #include "combine.inl"
 #include "convert.hpp"
 #include "difference.inl"

@@ -9,24 +9,24 @@ namespace layerloom {
 /// Lanes along a row: two of the widest vectors, so that additions are independent.
 inline constexpr std::size_t kLanes = 32;
 
-/// Magnitudes as float32 bits: `all` has the bits set in any of them; `least` is the smallest except 0, minus
-/// 1 (2³¹ − 1 if all are 0); `most` is the largest.
+/// Magnitudes as float32 bits. `all` has the bits that any of them has. `least` is the smallest except 0,
+/// minus 1 (2³¹ − 1 if all are 0). `most` is the largest.
 struct MagnitudeBits {
     std::uint32_t all, least, most;
 };
 
-/// A position in the order of elements by magnitude, the largest first. Among elements of this magnitude,
-/// those with an index below `cutoff` are above the position if `early`; otherwise those from `cutoff` on.
+/// A position in the order of elements by magnitude, largest first. Elements of exactly this magnitude are
+/// above the position if their index is below `cutoff` (with `early`) or at least `cutoff` (without).
 struct Bound {
     std::uint32_t bits;  ///< a magnitude as a float32
     std::uint64_t cutoff;
     bool early;
 };
 
-/// Bits of a bound above which no element lies.
+/// Bits of a bound that no element is above.
 inline constexpr std::uint32_t kNoMagnitude = 0xFFFF'FFFFu;
 
-/// Number of magnitudes counted apart from the bins, because a search may end at frequent ones.
+/// Maximum number of magnitudes counted beside the bins, because a search may end at frequent ones.
 inline constexpr std::size_t kCandidates = 4;
 
 /// A range of magnitudes, as float32 bits, from `low` (> 0) to `last`, in bins of 2^shift consecutive values.
@@ -42,20 +42,20 @@ enum class Divisor : std::uint8_t { None, Weights, Count };
 struct VoteRule {
     bool elects;       ///< only changes of the elected sign count
     bool weighted;     ///< the election weights changes
-    bool tiePositive;  ///< the sign if changes cancel
+    bool tiePositive;  ///< elects positive if changes cancel
     Divisor divisor;   ///< over the changes that count
     float least;       ///< lower limit of the divisor; 0: a divisor of 0 becomes 1
     float scale;       ///< factor of the sum that is added to the base
-    /// True to count changes of both signs, except 0 and NaN. After all weights, there are then those for
-    /// changes that alone count.
+    /// True counts changes of both signs, except 0 and NaN. A second list of weights then follows, for
+    /// elements that only one input changes.
     bool each = false;
 };
 
 /// Magnitudes in a table of exponentials: bfloat16 of 14 exponents.
 inline constexpr std::uint32_t kTabled = 14 * 128;
 
-/// Exponentials of bfloat16 numbers: from the magnitude with upper bits `low` on, then of 0; unused; likewise
-/// of negative numbers.
+/// Exponentials of bfloat16 numbers: from the magnitude with upper bits `low` on, then of 0, then an unused
+/// entry; then likewise of negative numbers.
 struct ExponentialTable {
     std::uint32_t low;
     double values[2 * (kTabled + 2)];
@@ -69,7 +69,7 @@ struct Draw {
     std::uint32_t last;
 };
 
-/// A change from a base, pruned as by `keep` or, if there is a draw, as by `drop`.
+/// A change from a base, pruned as by `keep` or, if it has a draw, as by `drop`.
 struct PrunedSource {
     const std::byte* data;
     Bound lower, upper;
@@ -77,11 +77,11 @@ struct PrunedSource {
     const Draw* draw = nullptr;
 };
 
-/// Elements near a bound, from which a wrong guess is corrected.
+/// Elements near a bound, by which a wrong guess of it is corrected.
 struct Tally {
     std::uint64_t above = 0;             ///< number of elements above the bound
     std::uint32_t least = kNoMagnitude;  ///< smallest magnitude above the bound
-    std::uint32_t most = 0;              ///< largest magnitude of the others
+    std::uint32_t most = 0;              ///< largest magnitude that is not above the bound
 
     void add(const Tally& other) {
         above += other.above;
@@ -90,13 +90,13 @@ struct Tally {
     }
 };
 
-/// Tallies of both bounds; an upper bound above all elements is not tallied.
+/// Tallies of both bounds. An upper bound that no element exceeds is not tallied.
 struct Tallies {
     Tally lower, upper;
 };
 
-/// Sums over elements that are finite in both tiles; element i is in lane i % kLanes. Sums are in order, so
-/// they are equal on every instruction set.
+/// Sums over elements that are finite in both tiles. Element i is in lane i % kLanes. The order of sums is
+/// fixed, so they are equal on every instruction set.
 struct DifferenceLanes {
     double largest[kLanes];         ///< max |a − b|
     double absolute[kLanes];        ///< Σ |a − b|
@@ -168,25 +168,24 @@ struct Kernels {
     bool (*linear[kDTypes][kDTypes])(const std::byte* const* sources, const float* weights, std::size_t terms,
                                      std::byte* out, std::size_t count);
 
-    /// sums[c] += |x[r][c]| in float64, rows in order, where x is the float32 sum of `linear`, kept in
-    /// registers. Row r of a source starts at element r·stride.
+    /// sums[c] += |x[r][c]| in float64, rows in order. x is the float32 sum of `linear`, kept in registers.
+    /// Row r of a source starts at element r·stride.
     void (*columnMagnitudes[kDTypes])(const Terms& terms, std::size_t rows, std::size_t stride, double* sums,
                                       std::size_t count);
 
-    /// lanes[i % kLanes] += |x[i]| for the sum x of `linear`, in order, equal on every instruction set. With
-    /// a draw, elements of x are dropped first; `first` is as for `keep`.
+    /// lanes[i % kLanes] += |x[i]| for the sum x of `linear`, in order, so equal on every instruction set.
+    /// With a draw, first drops elements of x; `first` is as for `keep`.
     void (*laneMagnitudes[kDTypes])(const Terms& terms, const Draw* draw, float scale, std::uint64_t first,
                                     double* lanes, std::size_t count);
 
-    /// Counts the sum x of `linear` in bins, without candidates; adds the number of each candidate to
-    /// `exact`; returns how many are above the window. NaN is canonical. Only elements in bins take scalar
-    /// steps.
+    /// Counts the sum x of `linear` in bins, except candidates. Adds the number of each candidate to `exact`.
+    /// Returns how many are above the window. NaN is canonical. Only elements in bins take scalar steps.
     std::uint64_t (*histogram[kDTypes])(const Terms& terms, const Window& window, std::uint32_t* bins,
                                         std::uint64_t* exact, std::size_t count);
 
-    /// For each pair i ≤ j of tiles, in order: lanes[pair][e % kLanes] += x[i][e]·x[j][e]. Eight products of
-    /// a lane are summed in float32, then widened: seven digits are enough for comparing directions. Tiles of
-    /// a few KB stay in the L1 cache, and sums of nine pairs in registers.
+    /// For each pair i ≤ j of tiles, in order: lanes[pair][e % kLanes] += x[i][e]·x[j][e]. Sums eight
+    /// products of a lane in float32, then widens: seven digits are enough to compare directions. Tiles of a
+    /// few KB stay in the L1 cache, and sums of nine pairs in registers.
     void (*products)(const float* const* x, std::size_t values, double (*lanes)[kLanes], std::size_t count);
 
     /// Makes a signed tile of the sum x of `linear`, with canonical NaN.
@@ -213,7 +212,7 @@ struct Kernels {
     void (*drop)(const float* x, const Draw& draw, float scale, std::uint64_t first, float* out,
                  std::size_t count);
 
-    /// out[i] = base[i] + scale·(Σ weight·change, in order) / divisor, over changes that `rule` counts; if
+    /// out[i] = base[i] + scale·(Σ weight·change, in order) / divisor, over changes that `rule` counts. If
     /// the rule elects, changes of 0 never count. Returns true if all results are finite.
     bool (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
                           std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
@@ -244,7 +243,7 @@ struct Kernels {
     void (*linearColumns)(const float* const* x, const float* const* weights, std::size_t terms, float* out,
                           std::size_t count);
 
-    /// F64 has an entry, too.
+    /// F64 has an entry too.
     bool (*isFinite[kDTypes])(const std::byte* x, std::size_t count);
 
     /// out[i] = the bits of |x[i]|.
@@ -254,8 +253,9 @@ struct Kernels {
                        std::size_t count);
     std::uint64_t (*countMagnitude)(const float* x, std::uint32_t bits, std::size_t count);
 
-    /// out[row][column] = Σ left[row][k]·right[k][column], in order of k from the first product within blocks
-    /// of kProductRanks, then in order of blocks; `adds` adds to the previous content. NaN is canonical.
+    /// out[row][column] = Σ left[row][k]·right[k][column]. Within blocks of kProductRanks, sums in order of k
+    /// from the first product, then over blocks in order. `adds` adds to the previous content. NaN is
+    /// canonical.
     void (*product)(const ProductPanels& panels, std::size_t rows, std::size_t columns, bool adds, float* out,
                     std::size_t outStride);
 
@@ -270,7 +270,7 @@ struct Kernels {
     /// Elements above 0 minus elements below; NaN does not count.
     std::int64_t (*sumSigns)(const float* x, std::size_t count);
 
-    /// Sums rounded products in float32, in order of k from 0, then widens and adds. A call's depth therefore
+    /// Sums rounded products in float32, in order of k from 0, then widens and adds. So the depth of a call
     /// bounds the error.
     void (*addProduct)(const PanelProduct<float>& product);
 

@@ -80,12 +80,12 @@ bool linear64(const Kernels& kernels, std::span<const Source> sources, std::span
 /// Elements of a tile, so that two float32 tiles and the output share the L1 cache.
 constexpr std::size_t kTile = 2048;
 
-/// Widens sources of other dtypes into tiles, and combines these.
+/// Widens sources of several dtypes into tiles, and combines these.
 bool linearMixed(const Kernels& kernels, std::span<const Source> sources, const float* weights, Sink sink,
                  std::size_t count) {
     constexpr float one = 1;
     const std::size_t terms = sources.size();
-    // Reused, because a program calls this for each step of some hundred elements.
+    // Reuses memory, because a program calls this for each step of some hundred elements.
     thread_local std::vector<float> tiles;
     thread_local std::vector<const std::byte*> pointers;
     tiles.resize(std::max(tiles.size(), terms * kTile));
@@ -117,7 +117,7 @@ bool linear(const Kernels& kernels, std::span<const Source> sources, std::span<c
     if (sink.dtype == DType::F64 || std::ranges::any_of(sources, isWide))
         return linear64(kernels, sources, weights, sink, count);
 
-    // Reused, because tiles are small.
+    // Reuses memory, because tiles are small.
     thread_local std::vector<float> rounded;
     thread_local std::vector<const std::byte*> pointers;
     rounded.assign(weights.begin(), weights.end());

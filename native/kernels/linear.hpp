@@ -17,7 +17,7 @@ struct Sink {
     DType dtype;
 };
 
-/// The weight of a lone source that `linear` only converts.
+/// Weight of a single source that `linear` only converts.
 inline constexpr double kOne[] = {1};
 
 /// out[i] = round(w₀x₀[i] + w₁x₁[i] + …) for `count` elements, by the numeric contract (docs/numbers.md).

@@ -1,5 +1,4 @@
 #pragma once
-// Kernels over weighted sums of stored elements.
 #include "convert.hpp"
 #include "kernels.hpp"
 #include "random.inl"
@@ -47,8 +46,8 @@ template <DType In>
     return sum;
 }
 
-/// Computes whole blocks, then single elements, with equal bits. If a block contained NaN, computes all
-/// elements again singly.
+/// Computes whole blocks, then single elements, with equal bits. If a block had NaN, computes all elements
+/// again singly.
 template <class V, DType In, DType Out>
 bool linear(const std::byte* const* sources, const float* weights, std::size_t count, std::byte* out,
             std::size_t elements) {
@@ -112,7 +111,8 @@ void addMagnitudes(const Terms& terms, const Draw& draw, float scale, std::uint6
     constexpr std::size_t vectors = kLanes / V::lanes, block = kAbreast * V::lanes;
     std::size_t i = 0;
     if constexpr (V::lanes > 1) {
-        // A vector for each group of lanes. A block of four vectors is a part of the lanes, or twice all.
+        // Holds a vector for each group of lanes. A block of four vectors is a part of the lanes, or twice
+        // all.
         constexpr std::size_t step = block > kLanes ? block : kLanes;
         typename V::Wide totals[vectors];
         for (std::size_t v = 0; v < vectors; ++v) totals[v] = V::loadWide(lanes + v * V::lanes);
@@ -141,7 +141,7 @@ template <class V, DType In>
 void laneMagnitudes(const Terms& terms, const Draw* draw, float scale, std::uint64_t first, double* lanes,
                     std::size_t count) {
     if (draw == nullptr) return addMagnitudes<V, In, false>(terms, {}, scale, first, lanes, count);
-    // Copied, because the compiler must assume that `lanes` aliases the original.
+    // Copies, because the compiler must assume that `lanes` aliases the original.
     addMagnitudes<V, In, true>(terms, Draw(*draw), scale, first, lanes, count);
 }
 

@@ -1,4 +1,5 @@
-// Matrix products. Lanes run along the result's columns, so that sums are in the order of k everywhere.
+// Matrix products. Lanes run along the result's columns, so that sums are in order of k on every instruction
+// set.
 #include "kernels.hpp"
 
 namespace layerloom {

@@ -18,8 +18,8 @@ Registers cpuid(unsigned leaf) {
     return found;
 }
 
-/// Reads XCR0, the sets of registers that the operating system saves. Faults without OSXSAVE. Avoids the
-/// intrinsic `_xgetbv`, which would need a compiler option.
+/// Reads XCR0: which registers the operating system saves. Faults without OSXSAVE. Avoids the intrinsic
+/// `_xgetbv`, which would need a compiler option.
 std::uint64_t savedRegisters() {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
@@ -29,7 +29,7 @@ std::uint64_t savedRegisters() {
 
 constexpr bool has(std::uint64_t bits, std::uint64_t all) { return (bits & all) == all; }
 
-// Bits as in Intel's manual, volume 1, 13.3 (XCR0), and volume 2A, CPUID.
+// Bits from Intel's manual, volume 1, 13.3 (XCR0), and volume 2A, CPUID.
 constexpr std::uint64_t kXmmYmm = 0b110;
 /// Mask registers, upper halves of ZMM0-15, and ZMM16-31.
 constexpr std::uint64_t kZmm = 0b1110'0000;
@@ -46,7 +46,7 @@ Processor detectProcessor() {
     if (!has(basic.c, kFma | kOsxsave | kAvx | kF16c)) return {false, false, sha};
     const std::uint64_t saved = savedRegisters();
     const bool avx2 = has(saved, kXmmYmm) && has(extended.b, kAvx2);
-    // macOS gives a thread AVX-512 registers at their first use, so XCR0 does not show them.
+    // macOS gives a thread AVX-512 registers only at their first use, so XCR0 does not show them.
     const bool avx512 = avx2 && has(saved, kZmm) && has(extended.b, kAvx512f | kAvx512dq | kAvx512bw | kAvx512vl);
     return {avx2, avx512, sha};
 }

@@ -1,4 +1,3 @@
-// The product of two small matrices.
 #include <algorithm>
 
 #include "convert.hpp"
@@ -36,7 +35,7 @@ template <class V, std::size_t rows, std::size_t vectors>
         addRank(begin, [](Floats& sum, Floats product) { sum = product; });
         for (std::size_t k = begin + 1; k < end; ++k)
             addRank(k, [](Floats& sum, Floats product) { sum = V::add(sum, product); });
-        // The previous content is in the L1 cache, because registers are not enough.
+        // Reads the previous content from the L1 cache, because there are not enough registers.
         for (std::size_t r = 0; r < rows; ++r)
             for (std::size_t v = 0; v < vectors; ++v) {
                 float* const to = out + r * outStride;

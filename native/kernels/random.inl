@@ -8,34 +8,35 @@ namespace {
 
 constexpr std::uint64_t kGamma = 0x9E37'79B9'7F4A'7C15ull;
 
-/// The upper 32 bits of each scattered counter, without the last fold.
+/// Returns the upper 32 bits of each scattered counter, before the last fold.
 template <class V>
 [[gnu::always_inline]] inline typename V::Ints scatter(typename V::Longs z) {
     z = V::multiply(V::template fold<30>(z), 0xBF58'476D'1CE4'E5B9ull);
     return V::upperProduct(V::template fold<27>(z), 0x94D0'49BB'1331'11EBull);
 }
 
-/// The last fold, z ^ z >> 31: only the lowest of the upper bits changes, by the highest.
+/// Does the last fold, z ^ z >> 31. In the upper bits, it changes only the lowest, by the highest.
 template <class V>
 [[gnu::always_inline]] inline typename V::Ints folded(typename V::Ints upper) {
     return V::oneOf(upper, V::template right<31>(upper));
 }
 
-/// True for words that a draw keeps, given before their fold. Only the words next to the limit depend on their
-/// lowest bit, and their highest bit is the limit's.
+/// True for words that a draw keeps, given before their last fold. The lowest bit matters only for words next
+/// to the limit, whose highest bit is the limit's.
 template <class V>
 [[gnu::always_inline]] inline typename V::Mask isDrawn(const Draw& draw, typename V::Ints upper) {
     return V::atMost(V::oneOf(upper, V::ints(draw.last >> 31)), V::ints(draw.last));
 }
 
-/// Scattered counters of N vectors of elements from `first` on, arranged as by `loadVectors` of the same dtypes.
+/// Scatters counters of N vectors of elements from `first` on, arranged as `loadVectors` does for these
+/// dtypes.
 template <class V, DType In, DType Out, std::size_t N>
 [[gnu::always_inline]] inline void drawWords(std::uint64_t key, std::uint64_t first, typename V::Ints (&words)[N]) {
     constexpr bool isSplit = N == kAbreast && splitsPairs<In, Out>;
     const auto steps = V::steps(isSplit ? 2 * kGamma : kGamma), start = V::longs(key + (first + 1) * kGamma);
     for (std::size_t n = 0; n < N; ++n) {
         const std::uint64_t place = isSplit ? n / 2 * 2 * V::lanes + n % 2 : n * V::lanes;
-        // The sum of constants is one.
+        // Adds constants first, so that one addition remains.
         words[n] = scatter<V>(V::add(start, V::add(steps, V::longs(place * kGamma))));
     }
 }
@@ -72,7 +73,7 @@ void randoms(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::si
 
 template <class V>
 void drop(const float* x, const Draw& draw, float scale, std::uint64_t first, float* out, std::size_t count) {
-    // Copied, because the compiler must assume that `out` aliases the original.
+    // Copies, because the compiler must assume that `out` aliases the original.
     const Draw own = draw;
     inVectors<V>(count, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
         typename U::Floats kept[N];

@@ -1,4 +1,3 @@
-// Kernels that sum float32 tiles.
 #include "convert.hpp"
 #include "kernels.hpp"
 #include "linear.inl"
@@ -74,7 +73,7 @@ void products(const float* const* x, std::size_t values, double (*lanes)[kLanes]
         }
 }
 
-/// From this magnitude on, the product of two magnitudes is a normal float32.
+/// Magnitude from which on the product of two is a normal float32.
 constexpr std::uint32_t kLeastPlain = (127u - 74u) << 23;
 
 template <class V>
@@ -95,7 +94,7 @@ void signedTile(const Terms& terms, SignedTile& tile, std::size_t count) {
     if constexpr (V::lanes > 1) {
         constexpr std::size_t block = kAbreast * V::lanes;
         static_assert(kInWord % block == 0);
-        // The largest negated magnitude belongs to the smallest magnitude except 0.
+        // Negates magnitudes: the largest then shows the smallest except 0.
         Largest<V> wide, wideNegated;
         inTermsOf(terms, [&]<bool isDifference>() __attribute__((always_inline)) {
             for (; begin + kInWord <= count; begin += kInWord) {
@@ -141,7 +140,7 @@ void signedTile(const Terms& terms, SignedTile& tile, std::size_t count) {
     tile.isPlain = most.bits() < kInfinity32 && negated.bits() <= 0 - kLeastPlain;
 }
 
-/// Counts by lane; 32 bits are enough for a tile.
+/// Counts in each lane; 32 bits are enough for a tile.
 template <class V>
 struct SignCounts {
     typename V::Ints zero, negative;
@@ -163,7 +162,7 @@ std::uint64_t totalOf(typename V::Ints counts) {
     return sum;
 }
 
-/// Counts the products' signs, because a product may be 0 although no element is.
+/// Counts the signs of products, because a product may be 0 although no factor is.
 template <class V>
 void countProducts(const float* x, const float* y, std::uint64_t* counts, std::size_t count) {
     SignCounts<V> wide{V::ints(0), V::ints(0)};
@@ -200,13 +199,13 @@ void agreements(const SignedTile* tiles, std::size_t values, std::uint64_t (*cou
     }
 }
 
-/// Counts by lane, besides those in bins.
+/// Counts in each lane, of elements outside the bins.
 template <class V, std::size_t Candidates>
 struct Counts {
     typename V::Ints above, exact[Candidates + 1];
 };
 
-/// Only elements within the window that are no candidates take a scalar step; they are few.
+/// Takes scalar steps only for elements in the window that are no candidates, which are few.
 template <class V, std::size_t Candidates>
 [[gnu::always_inline]] inline void histogramOf(typename V::Floats x, const Window& window, std::uint32_t* bins,
                                                Counts<V, Candidates>& found) {
@@ -215,10 +214,10 @@ template <class V, std::size_t Candidates>
     for (std::size_t c = 0; c < Candidates; ++c) {
         const auto equal = V::equal(magnitudes, V::ints(window.candidates[c]));
         found.exact[c] = V::count(found.exact[c], equal);
-        // Elements already counted become 0, which is below every window.
+        // Sets counted elements to 0, which is below every window.
         magnitudes = V::select(equal, V::ints(0), magnitudes);
     }
-    // Below the window, values wrap around to far above its length, which may be 0.
+    // Below the window, subtraction wraps around to far above its length, which may be 0.
     const auto offsets = V::subtract(magnitudes, V::ints(window.low));
     std::uint32_t within = V::bits(V::lessUnsigned(offsets, V::ints(window.last - window.low + 1)));
     if (within == 0) return;
@@ -237,7 +236,7 @@ template <class V, DType In, std::size_t Candidates>
 std::uint64_t histogramOver(const Terms& terms, const Window& shared, std::uint32_t* bins, std::uint64_t* exact,
                             std::size_t count) {
     constexpr std::size_t block = kAbreast * V::lanes;
-    // Copied, because the compiler must assume that bins alias the original.
+    // Copies, because the compiler must assume that bins alias the original.
     const Window window = shared;
     // NaN payloads matter only to a window that contains NaN.
     const bool isExact = window.last > kInfinity32;

@@ -1,4 +1,3 @@
-// Kernels that elect and add task vectors.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -14,7 +13,7 @@ struct AppliedRule {
     VoteRule rule;
     const float* weights;
     std::size_t terms;
-    /// True if every possible divisor is a power of two, so that multiplying by the inverse rounds like
+    /// True if every possible divisor is a power of two. Multiplying by the inverse then rounds like
     /// dividing.
     bool halves;
 
@@ -29,7 +28,7 @@ struct AppliedRule {
     }
 };
 
-/// Multiplies by a factor; a factor of 1 costs only a well-predicted branch.
+/// Multiplies by a factor. A factor of 1 costs only a well-predicted branch.
 template <class V, std::size_t N>
 [[gnu::always_inline]] inline void scaleBy(float factor, typename V::Floats (&x)[N]) {
     if (factor == 1) return;
@@ -56,10 +55,10 @@ template <class V, std::size_t N>
     for (std::size_t n = 0; n < N; ++n) base[n] = V::add(base[n], sum[n]);
 }
 
-/// Adds changes to N vectors of the base, side by side, so that the rule is evaluated once for all.
+/// Adds changes to N vectors of the base side by side, so that the rule is evaluated once for all.
 ///
-/// @tparam Elects as the rule
-/// @param change change(t, x) sets x to change t; called once for each if there is no election
+/// @tparam Elects as in the rule
+/// @param change change(t, x) sets x to change t; called once for each t if there is no election
 /// @param base becomes the result
 template <class V, bool Elects, std::size_t N, class Change>
 [[gnu::always_inline]] inline void addChanges(const AppliedRule& applied, const Change& change,
@@ -81,7 +80,7 @@ template <class V, bool Elects, std::size_t N, class Change>
         for (std::size_t n = 0; n < N; ++n) divisor[n] = V::floats(shares);
         return addDivided<V>(applied, sum, divisor, base);
     }
-    // Flipping this sign bit makes changes that agree positive.
+    // Flips this sign bit, so that changes that agree become positive.
     typename V::Ints turned[N];
     Floats alone[N], product[N];
     if (!rule.each) {
@@ -90,7 +89,7 @@ template <class V, bool Elects, std::size_t N, class Change>
             if (rule.weighted) scaleBy<V>(applied.weights[t], x);
             for (std::size_t n = 0; n < N; ++n) sum[n] = V::add(sum[n], x[n]);
         }
-        // Greater than this number means not below 0.
+        // A greater sum counts as positive.
         const Floats least = V::floats(rule.tiePositive ? -std::numeric_limits<float>::denorm_min() : 0);
         for (std::size_t n = 0; n < N; ++n)
             turned[n] = V::select(V::greater(sum[n], least), V::ints(0), V::ints(0x8000'0000u));
@@ -101,7 +100,7 @@ template <class V, bool Elects, std::size_t N, class Change>
         change(t, x);
         for (std::size_t n = 0; n < N; ++n) product[n] = x[n];
         scaleBy<V>(applied.weights[t], product);
-        // Other lanes add 0, which changes no sum: sums are never −0.
+        // Adds 0 in other lanes, which changes no sum: sums are never −0.
         const auto count = [&](std::size_t n, typename V::Ints opinion) __attribute__((always_inline)) {
             const auto agrees = V::greater(V::asFloats(opinion), zero);
             sum[n] = V::addWhere(agrees, sum[n], product[n]);
@@ -127,7 +126,7 @@ template <class V, bool Elects, std::size_t N, class Change>
     addDivided<V>(applied, sum, divisor, base);
 }
 
-/// Arranged for `storeVectors` with these dtypes.
+/// Arranges elements for `storeVectors` with these dtypes.
 template <class V, DType In, DType Out, std::size_t N>
 [[gnu::always_inline]] inline void loadVectors(const std::byte* at, typename V::Floats (&x)[N]) {
     if constexpr (N == kAbreast)
@@ -184,18 +183,18 @@ bool voteBy(const float* base, const float* const* changes, const AppliedRule& a
 template <class V, DType Out>
 bool vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
           const VoteRule& rule, std::byte* out, std::size_t count) {
-    // Copied, because the compiler must assume that `out` aliases the original.
+    // Copies, because the compiler must assume that `out` aliases the original.
     const AppliedRule applied(rule, weights, terms);
     return (rule.elects ? voteBy<V, Out, true> : voteBy<V, Out, false>)(base, changes, applied, out, count);
 }
 
-/// True if a bound is among NaN magnitudes, so that payloads matter.
+/// True if a bound divides NaN magnitudes, so that payloads matter.
 bool parts(const Kept& kept) {
     const auto isBetween = [](std::uint32_t bits) { return bits > kInfinity32 + 1 && bits <= kMagnitude; };
     return isBetween(kept.least) || isBetween(kept.beyond);
 }
 
-/// Distances of magnitudes from a bound, modulo 2³²: from 2³¹ on for those below it. Counts by lane. A
+/// Distances of magnitudes from a bound, modulo 2³²: from 2³¹ on if below it. Counts in each lane. A
 /// constructor would also write entries of unused sources.
 template <class V>
 struct TallyLanes {
@@ -212,7 +211,7 @@ struct TallyLanes {
         most = V::larger(most, distance);
     }
 
-    /// Subtracts elements below the bound from `above`, which counts all elements before this call.
+    /// Subtracts elements below the bound from `above`, which already counts all elements.
     void addTo(Tally& tally, std::uint32_t from) const {
         std::uint32_t each[3][V::lanes];
         V::storeFloats(V::asFloats(below), reinterpret_cast<std::byte*>(each[0]));
@@ -251,7 +250,7 @@ class BoundTally {
     }
 
   private:
-    /// All magnitudes are below a bound that is above 2³¹.
+    /// A bound above 2³¹ is above all magnitudes.
     static std::uint32_t limitOf(std::uint32_t from) { return std::min(from, kMagnitude + 1); }
 
     template <class U>
@@ -266,7 +265,7 @@ class BoundTally {
     TallyLanes<Scalar> single_;
 };
 
-/// Computes elements [begin, end), among which there is no cutoff. @param first index of element 0, for draws
+/// Computes elements [begin, end), which no cutoff divides. @param first index of element 0, for draws
 template <class V, DType D, bool Tallied, bool Elects>
 bool consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept,
                       const AppliedRule& applied, std::uint64_t first, std::byte* out, std::size_t begin,

@@ -34,7 +34,8 @@ class Accumulator {
     virtual void finish() {}
     /// False if the block must be read again, because sums are not finite or bytes differ.
     virtual bool isSettled() const { return true; }
-    /// Returns the accumulator for a second pass, or null. @param isFinite true if all watched values are
+    /// Returns the accumulator of a second pass, or null. @param isFinite true if all watched values are
+    /// finite
     virtual std::unique_ptr<Accumulator> again(bool /*isFinite*/) { return nullptr; }
 };
 

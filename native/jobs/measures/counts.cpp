@@ -24,7 +24,7 @@ class HistogramCounts : public Accumulator {
         for (std::size_t c = 0; c < window.wanted; ++c)
             bins_[(window.candidates[c] - window.low) >> window.shift] +=
                 static_cast<std::uint32_t>(out_[1 + c]);
-        // Threads add integers to shared counts, in any order. Most counts are 0 and skipped.
+        // Threads add integers to shared counts, in any order. Skips zeros, which most counts are.
         constexpr std::size_t together = 16;
         for (std::size_t at = 0; at < bins_.size(); at += together) {
             const std::size_t end = std::min(at + together, bins_.size());

@@ -15,8 +15,8 @@ T loadAt(const std::byte* at) {
     return value;
 }
 
-/// Counts words that differ. The counter is as wide as a word, so that both fill equal vector lanes; a run is
-/// too short to overflow it.
+/// Counts words that differ. Counters are as wide as words, so that both fill equal vector lanes. Runs are
+/// too short to overflow them.
 template <class Word>
 std::size_t countOtherWords(const std::byte* a, const std::byte* b, std::size_t count) {
     constexpr std::size_t run = std::min<std::uint64_t>(std::numeric_limits<Word>::max(), 1024);
@@ -82,7 +82,7 @@ class DifferenceTotals : public Accumulator {
         tile.kernels.difference(tile.floats(what_.a), tile.floats(what_.b), lanes_, counts_, tile.count);
     }
 
-    /// Adds float64 values, in which no kernel computes.
+    /// Adds float64 values; no kernel computes in float64.
     void addWide(const Tile& tile) {
         const auto a = widenedOf(tile, what_.a), b = widenedOf(tile, what_.b);
         for (std::size_t i = 0; i < tile.count; ++i) {

@@ -9,7 +9,7 @@
 namespace layerloom {
 namespace {
 
-/// Rows whose sums run side by side, because each addition waits for the one before.
+/// Rows summed side by side, because each addition waits for the one before.
 constexpr std::size_t kRows = 4;
 
 using RowSums = std::array<double, kRows>;
@@ -26,19 +26,19 @@ RowSums sumsOf(const std::vector<double>& x, std::size_t rows, std::size_t colum
 
 /// Returns the largest element; NaN for a positive NaN.
 float largestOf(const float* x, std::size_t count) {
-    // In this order of integers, compilers make vectors of the loop.
+    // Compares integers in an order that compilers can vectorise.
     const auto ordered = [](std::int32_t bits) { return bits ^ (bits >> 31 & 0x7FFF'FFFF); };
     std::int32_t most = std::numeric_limits<std::int32_t>::min();
     for (std::size_t i = 0; i < count; ++i) most = std::max(most, ordered(std::bit_cast<std::int32_t>(x[i])));
     return std::bit_cast<float>(ordered(most));
 }
 
-/// Tables for rows of bfloat16 numbers. Many rows have the same largest element.
+/// Tables for rows of bfloat16 numbers, by largest element: many rows have the same.
 class ExponentialTables {
   public:
     explicit ExponentialTables(std::size_t columns) : isWorthIt_(columns >= kTabled / 2) {}
 
-    /// Returns null for a first row with this largest element, and if there can be no table.
+    /// Returns null if no earlier row had this largest element, or if there can be no table.
     const ExponentialTable* of(float most, const Kernels& kernels) {
         const auto bits = std::bit_cast<std::uint32_t>(most);
         const std::uint32_t exponent = bits >> 23 & 0xFFu;
@@ -55,7 +55,7 @@ class ExponentialTables {
 
   private:
     static constexpr std::size_t kMostTables = 64;
-    /// Exponents in a table below that of the largest element.
+    /// How many exponents a table reaches below the largest element's.
     static constexpr std::uint32_t kBelow = 11;
 
     static std::unique_ptr<ExponentialTable> made(float most, std::uint32_t low, const Kernels& kernels) {
@@ -97,14 +97,14 @@ class Divergences : public Accumulator {
     bool isSettled() const override { return areFinite(out_); }
 
   private:
-    /// True if rows are finite and the base's, so that their divergences are 0, as `out_` is.
+    /// True if rows are finite and equal the base's; divergences are then 0, as `out_` already is.
     bool areEqual() const {
         const auto* const x = reinterpret_cast<const std::byte*>(rows_[0].data());
         return std::memcmp(x, rows_[1].data(), rows_[0].size() * sizeof(float)) == 0 &&
                kernels_->isFinite[static_cast<std::size_t>(DType::F32)](x, rows_[0].size());
     }
 
-    /// Computed in float64, because in float32 the sums would be mostly rounding.
+    /// Computes in float64: in float32, the sums would be mostly rounding.
     void measure() {
         const std::size_t rows = rows_[0].size() / columns_;
         if (areEqual()) {

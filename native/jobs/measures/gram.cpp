@@ -8,7 +8,7 @@ class Products : public Accumulator {
     bool isSettled() const override { return areFinite(out_); }
 
   protected:
-    /// @param isWide true if products are float64
+    /// @param isWide computes products in float64
     Products(const std::vector<ValueId>& values, std::span<double> out, bool isWide = false)
         : out_(out),
           values_(values),

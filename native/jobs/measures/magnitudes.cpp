@@ -14,7 +14,7 @@ void addTo(Lanes& lanes, const Tile& tile, ValueId value, std::size_t at, std::s
         sum.terms, draw ? &*draw : nullptr, scale, tile.evaluator.firstElement() + at, lanes.data(), count);
 }
 
-/// Makes NaN canonical: otherwise its bits would depend on which element was first.
+/// Makes NaN canonical, so that its bits do not depend on which element was first.
 double canonical(double sum) { return std::isnan(sum) ? std::numeric_limits<double>::quiet_NaN() : sum; }
 
 double totalOf(const Lanes& lanes) { return canonical(total(lanes)); }
@@ -36,7 +36,7 @@ class MagnitudeSum : public Accumulator {
     Lanes lanes_{};
 };
 
-/// Sums magnitudes, in which every NaN and infinity shows.
+/// Sums magnitudes; every NaN and infinity shows in the sums.
 class Sums : public Accumulator {
   public:
     bool isSettled() const override { return areFinite(out_); }

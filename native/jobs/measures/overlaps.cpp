@@ -69,7 +69,7 @@ class OverlapSums : public Accumulator {
         std::vector<float> weights;
         DType dtype;
 
-        /// Takes a sum, which is valid only until the next call.
+        /// Copies a sum, which itself is valid only until the next call.
         void take(const Evaluator::Sum& sum) {
             sources.assign(sum.terms.sources, sum.terms.sources + sum.terms.count);
             weights.assign(sum.terms.weights, sum.terms.weights + sum.terms.count);
@@ -132,7 +132,7 @@ class NonFiniteCounts : public Accumulator {
     std::span<double> out_;
 };
 
-/// Counts only in a second pass, because sums of magnitudes show whether there is anything to count.
+/// Counts only in a second pass: sums of magnitudes show whether there is anything to count.
 class NonFiniteLater : public Accumulator {
   public:
     NonFiniteLater(const NonFinite& what, std::span<double> out) : what_(what), out_(out) {}

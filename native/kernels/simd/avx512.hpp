@@ -6,8 +6,8 @@
 namespace layerloom {
 namespace {
 
-/// AVX-512 F, BW, DQ and VL: sixteen lanes. AVX512-BF16's conversion is not used: it flushes subnormals to
-/// zero.
+/// AVX-512 F, BW, DQ and VL: sixteen lanes. Does not use the conversion of AVX512-BF16, which flushes
+/// subnormals to zero.
 struct Avx512 {
     using Floats = __m512;
     using Ints = __m512i;

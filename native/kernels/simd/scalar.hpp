@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-/// simd/ and convert.hpp have internal linkage on purpose. They are compiled for each instruction set, and a
+/// simd/ and convert.hpp have internal linkage on purpose: they are compiled for each instruction set, and a
 /// shared inline function could resolve to a copy that the processor cannot execute.
 namespace layerloom {
 namespace {
@@ -38,8 +38,8 @@ struct Scalar {
     using Longs = std::uint64_t;
     static constexpr std::size_t lanes = 1;
     static constexpr std::size_t registers = 16;
-    /// True if there are these members of several lanes; otherwise convert.hpp converts float16 and one-byte
-    /// elements.
+    /// True if the struct has these members, over several lanes; otherwise convert.hpp converts float16 and
+    /// one-byte elements.
     /// - loadHalf, storeHalf: float16.
     /// - widenHalves: a register of float16 into two vectors.
     /// - load8: bytes, sign-extended into 16-bit lanes.
@@ -68,7 +68,7 @@ struct Scalar {
     static Ints right(Ints a) {
         return a >> N;
     }
-    /// Operands must be below 2³¹, because vectors compare as signed; `lessUnsigned` takes any operands.
+    /// Operands must be below 2³¹, because vectors compare signed; `lessUnsigned` takes any.
     static Mask less(Ints a, Ints b) { return a < b; }
     static Mask lessUnsigned(Ints a, Ints b) { return a < b; }
     /// Compares lanes as unsigned.
@@ -89,13 +89,13 @@ struct Scalar {
     static Wide widen(Floats a) { return a; }
     static Wide multiply(Wide a, Wide b) { return a * b; }
     static Wide add(Wide a, Wide b) { return a + b; }
-    /// For numbers only: neither operand is NaN.
+    /// Neither operand may be NaN.
     static Wide larger(Wide a, Wide b) { return a > b ? a : b; }
     static Wide loadWide(const double* at) { return *at; }
     static void storeWide(Wide a, double* at) { *at = a; }
 
     static Longs longs(std::uint64_t x) { return x; }
-    /// Returns in each lane its index times `step`.
+    /// Returns in each lane the lane's index times `step`.
     static Longs steps(std::uint64_t) { return 0; }
     static Longs add(Longs a, Longs b) { return a + b; }
     /// Multiplies modulo 2⁶⁴.
