@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { writers } from '../scripts/python-parameters.mjs';
+import { pythonFunctions } from '../src/cli/options/spellings.js';
 import { methods } from '../src/core/methods/index.js';
 import { toSnakeCase } from '../src/core/methods/recipe/document/case.js';
 import { readRecipe } from '../src/core/methods/recipe/read-recipe.js';
@@ -13,6 +15,8 @@ import { temporaryDirectory } from './fixtures/checkpoints.js';
 const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
 
 const page = read('docs/methods.md');
+
+const isExpert = (name: string | null): boolean => name !== null && !name.endsWith('soup');
 
 const blocks = (language: string) =>
   [...page.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 'gs'))].map(([, text = '']) => text);
@@ -41,9 +45,24 @@ it('docs/methods.md has every method, and every parameter of those that it descr
   }
 });
 
-it.each(presetNames)('docs/experiments.md has the preset %s, with its number of merges', async (preset) => {
+it('docs/python.md has every function, and those whose result may be in memory', () => {
+  const rows = [...read('docs/python.md').matchAll(/^\| (`\w+`.*?) \| (?:the same|`layerloom batch)/gm)];
+  const named = rows.map(([, cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  expect(named.flat()).toEqual(expect.arrayContaining(Object.values(pythonFunctions)));
+  expect(named[0]).toEqual(writers.map((command) => pythonFunctions[command]));
+});
+
+it.each(presetNames)('docs/experiments.md has the preset %s, with its numbers of merges', async (preset) => {
   const file = join(temporaryDirectory(), 'experiment.yaml');
   writeFileSync(file, experimentPreset(preset));
-  const merges = expandExperiment(await readExperiment(file)).length;
-  expect(read('docs/experiments.md')).toMatch(new RegExp(`^\\| \`${preset}\` \\|.*\\| ${merges} \\|`, 'm'));
+  const merges = expandExperiment(await readExperiment(file));
+  const [, ofPair = '', all] =
+    new RegExp(`^\\| \`${preset}\` \\| ([^|]*) \\|.*\\| (\\d+) \\|`, 'm').exec(read('docs/experiments.md')) ??
+    [];
+  expect(Number(all)).toBe(merges.length);
+  const [first] = merges.filter(({ task, languageExpert }) => isExpert(task) && isExpert(languageExpert));
+  const number = merges.filter(
+    ({ task, languageExpert }) => task === first?.task && languageExpert === first?.languageExpert,
+  ).length;
+  expect(ofPair).toMatch(first === undefined ? /^(none)?$/ : new RegExp(`^${number}\\b`));
 });

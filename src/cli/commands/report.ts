@@ -6,7 +6,7 @@ import { numberOption } from '../options/usual-options.js';
 export const report = command({
   name: 'report',
   group: 'experiments',
-  summary: 'write one page of an experiment: tables, pairs, configurations, every merge and its answers',
+  summary: 'write one page of an experiment: tables, pairs, configurations, every merge, answers',
   arguments: { directory: argument('<dir>', 'the directory of a batch, with or without scores') },
   options: {
     samples: numberOption('--samples <n>', 'problems of each task whose texts the page carries', '50'),

@@ -108,7 +108,7 @@ export const evaluationSchema = z.strictObject({
   }),
   fingerprint: setting(z.enum(['samples', 'whole']).default('samples'), {
     meaning:
-      'Weights in [a process](#a-process-for-all-models) or [a server](#a-server-for-all-models) that are compared: samples of kept ones, or the whole.',
+      'How to check tensors that [a process](#a-process-for-all-models) or [a server](#a-server-for-all-models) kept from the model before: by `samples` of them, or the `whole`.',
     expected: 'samples or whole',
   }),
   serveTimeout: setting(z.number().positive().max(mostSeconds).default(600), {

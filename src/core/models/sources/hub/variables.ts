@@ -20,7 +20,7 @@ export const hubVariables = {
   },
   HF_HOME: {
     meaning: "The directory of the hub's cache and of the token.",
-    otherwise: '`~/.cache/huggingface`',
+    otherwise: '`$XDG_CACHE_HOME/huggingface`, else `~/.cache/huggingface`',
   },
   HF_HUB_CACHE: { meaning: "Folder of the hub's cache.", otherwise: '`$HF_HOME/hub`' },
   HUGGINGFACE_HUB_CACHE: { meaning: 'The older name of `HF_HUB_CACHE`.' },
@@ -32,7 +32,7 @@ export const hubVariables = {
   TRANSFORMERS_OFFLINE: { meaning: 'The same.' },
   HF_HUB_DOWNLOAD_TIMEOUT: {
     meaning:
-      'Seconds without a byte, or with less than 1 KiB each of weights, after which a connection is made again.',
+      'A connection is made again after so many seconds without data (of weights: with less than 1 KiB a second).',
     otherwise: '`30`',
   },
   HTTPS_PROXY: { meaning: 'A proxy.' },

@@ -61,7 +61,7 @@ export const furtherReference = z.strictObject({
   }),
   languages: setting(z.union([text, z.array(text).min(1)]).optional(), {
     meaning:
-      "The experiment's languages that it is for, one or a list. Tables, reports and comparisons show it in these alone, also with `every_language: true`.",
+      'Languages in which this model is compared: one, or a list. Tables, reports and comparisons leave it out of the others, even with `every_language: true`.',
     otherwise: 'all',
   }),
 });
