@@ -10,8 +10,6 @@ import { replaceFile, syncDirectory } from './durable.js';
 /** Byte ranges by file name. */
 export type Extents = ReadonlyMap<string, readonly Extent[]>;
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-
 /** Parses a line. If a crash damaged it, its range is written again. */
 const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
   const entry = jsonOrNone(line);
