@@ -31,7 +31,8 @@ export class FilesToRead implements AsyncDisposable {
 /** @throws Error if the file ends too early */
 export const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): Promise<string> => {
   const hash = createHash('sha256');
-  const chunk = Buffer.allocUnsafe(chunkBytes);
+  const longest = Math.max(0, ...ranges.map(([begin, end]) => end - begin));
+  const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, longest));
   for (const [begin, end] of ranges)
     for (let position = begin; position < end; ) {
       const { bytesRead } = await handle.read(chunk, 0, Math.min(chunkBytes, end - position), position);
