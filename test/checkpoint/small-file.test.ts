@@ -2,11 +2,15 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { soup } from '../../src/api/merge.js';
+import { planMerge } from '../../src/api/plan-merge.js';
+import { runPlan } from '../../src/core/engine/run-plan.js';
 import { readRecipe } from '../../src/core/methods/recipe/read-recipe.js';
 import { readers } from '../../src/core/models/checkpoint/containers/containers.js';
 import { readSideFile, readSmallFile } from '../../src/core/models/checkpoint/files/small-file.js';
-import { openCheckpoint, planMerge, runPlan, ShardStore, soup } from '../../src/index.js';
+import { openModel as openCheckpoint } from '../../src/core/models/reading/read-model.js';
 import { runBatch } from '../../src/study/batch/run-batch.js';
+import { ShardStore } from '../../src/study/store/shard-store.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 import { keyOf, newStore } from '../fixtures/store.js';
 

@@ -40,7 +40,7 @@ const withNotes = async () => {
     vi.resetModules();
   });
   vi.resetModules();
-  const { soup } = await import('../../src/index.js');
+  const { soup } = await import('../../src/api/merge.js');
   return { notes, soup };
 };
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { layerSwap, soup } from '../../src/index.js';
+import { layerSwap, soup } from '../../src/api/merge.js';
 import { writePair } from '../fixtures/checkpoints.js';
 import { writeLaidOut } from '../fixtures/laid-out.js';
 import { counts, expectSwap } from '../fixtures/swapped.js';
@@ -21,7 +21,7 @@ describe('the output', () => {
       vi.doUnmock('../../src/core/native/addon.js');
       vi.resetModules();
     });
-    const without = await import('../../src/index.js');
+    const without = await import('../../src/api/merge.js');
     const out = join(root, 'out');
     await without.soup({ models: [task, language] }, { out });
     await without.layerSwap({ task, language, ...counts }, { out, force: true });
@@ -48,7 +48,7 @@ describe('the output', () => {
       vi.doUnmock('../../src/core/native/addon.js');
       vi.resetModules();
     });
-    const killed = await import('../../src/index.js');
+    const killed = await import('../../src/api/merge.js');
     const options = { out, force: true, resume: true };
     await expect(killed.layerSwap({ task, language, ...counts }, options)).rejects.toThrow('killed');
     await expectSwap(out, tensors, counts);
@@ -69,7 +69,7 @@ it('a merge says so when links are refused, and names what else there is', async
     vi.resetModules();
   });
   vi.resetModules();
-  const mocked = await import('../../src/index.js');
+  const mocked = await import('../../src/api/merge.js');
   const merge = mocked.layerSwap(
     { task, language, bottom: 2, top: 1 },
     { out: join(root, 'out'), link: 'hard' },

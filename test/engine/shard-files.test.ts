@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import type * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { soup } from '../../src/index.js';
+import { soup } from '../../src/api/merge.js';
 import { writePair } from '../fixtures/checkpoints.js';
 
 vi.mock(import('node:fs/promises'), async (original) => {

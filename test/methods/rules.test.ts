@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { merge, planMerge, registerMethod, tensorMethod } from '../../src/index.js';
+import { merge } from '../../src/api/merge.js';
+import { planMerge } from '../../src/api/plan-merge.js';
+import { tensorMethod } from '../../src/core/methods/framework/tensors/tensor-method.js';
+import { registerMethod } from '../../src/core/methods/index.js';
 import { writeFamily } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';
 

@@ -2,16 +2,12 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
+import { planMerge } from '../../src/api/plan-merge.js';
+import { anyNumber } from '../../src/core/methods/framework/declaration/settings.js';
+import { tensorMethod } from '../../src/core/methods/framework/tensors/tensor-method.js';
+import { methods, registerMethod } from '../../src/core/methods/index.js';
 import { bibtexOf } from '../../src/core/plan/card/citation.js';
-import {
-  anyNumber,
-  type MergePlan,
-  methods,
-  planMerge,
-  type RecipeInput,
-  registerMethod,
-  tensorMethod,
-} from '../../src/index.js';
+import type { MergePlan, RecipeInput } from '../../src/index.js';
 import { llamaConfig, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { type Family, type Member, writeFamily } from '../fixtures/family.js';
 

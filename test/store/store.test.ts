@@ -3,7 +3,8 @@ import { existsSync, lstatSync, readFileSync, readlinkSync, rmSync, statSync, wr
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Link, ShardStore } from '../../src/index.js';
+import type { Link } from '../../src/index.js';
+import { ShardStore } from '../../src/study/store/shard-store.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { onOtherFileSystem } from '../fixtures/other-file-system.js';
 import { contentOf, finish, keyOf, newStore, partials, publish } from '../fixtures/store.js';
@@ -189,7 +190,8 @@ describe('a link', () => {
     vi.resetModules();
     const { store } = await newStore();
     await publish(store, key);
-    const mocked = await (await import('../../src/index.js')).ShardStore.open(store.directory);
+    const { ShardStore } = await import('../../src/study/store/shard-store.js');
+    const mocked = await ShardStore.open(store.directory);
     const target = join(temporaryDirectory(), 'a');
     const { link, warnings } = await mocked.link(key, target, 'hard');
     expect([link, warnings]).toEqual(['copy', [expect.stringContaining('as many names')]]);
