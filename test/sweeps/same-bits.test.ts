@@ -18,16 +18,32 @@ import { importancesOf, writeImportances } from '../fixtures/importances.js';
 import { quantisedLlama, schemeNames } from '../fixtures/quantised.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';
 
+const [small, large] = [4104, 8388608];
+
+const every = (threads: readonly number[]) =>
+  threads.flatMap((count) => [small, large].map((sliceBytes) => [count, sliceBytes]));
+
+const extremes = (most: number) => [
+  [1, large],
+  [most, small],
+];
+
+/**
+ * The numbers of threads and sizes of slices that a process tries: `night`, or by day two on the best
+ * instruction set, and one on each other, which is compared with those.
+ */
+const runs = (isBest: boolean, night: number[][], most = 3): string =>
+  JSON.stringify(isWhole ? night : isBest ? extremes(most) : [[2, small]]);
+
 // A process chooses its instruction set when it loads the addon, so each set has one process for all merges.
 // Starting threads is slow: only this test tries seven, and merges with equal numbers of threads follow each
 // other to share them.
-const program = (models: readonly string[], out: string) => `
+const program = (models: readonly string[], out: string, isBest: boolean) => `
   import { analyze, layerSwap, soup } from ${JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)))};
   const [task, language, third] = ${JSON.stringify(models)};
-  for (const threads of [1, 2, 7])
+  for (const threads of new Set(${runs(isBest, every([1, 2, 7]), 7)}.map(([count]) => count)))
     await analyze({ base: task, experts: [language, third] }, { threads, out: ${JSON.stringify(out)} + threads + ',analysis' });
-  for (const threads of [1, 2, 7])
-    for (const sliceBytes of [4104, 8388608])
+  for (const [threads, sliceBytes] of ${runs(isBest, every([1, 2, 7]), 7)})
       for (const dtype of [undefined, 'float8_e4m3fn']) {
         const options = { threads, sliceBytes, layout: 'size', out: ${JSON.stringify(out)} + [threads, sliceBytes, dtype] };
         await layerSwap({ task, language, bottom: 1, top: 1, topTransition: 2, weights: [0.3, 0.9], dtype }, { ...options, out: options.out + 'swap' });
@@ -65,7 +81,7 @@ it('every instruction set, thread count and slice size makes the same files', as
     { ...llama(shape), tensors: fill(llamaShapes(shape), 'F32', 3) },
   ];
   const models = inputs.map((input, index) => writeCheckpoint(join(root, `model-${index}`), input));
-  expect(await contents(root, (out) => program(models, out))).toEqual({
+  expect(await contents(root, (out, isBest) => program(models, out, isBest))).toEqual({
     analysis: 1,
     float8_e4m3fnsoup: 1,
     float8_e4m3fnswap: 1,
@@ -83,9 +99,9 @@ it('every instruction set, thread count and slice size reads the same numbers of
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
   const found = await contents(
     root,
-    (out) => `
+    (out, isBest) => `
     import { merge, soup } from ${url};
-    for (const [threads, sliceBytes] of [[1, 8388608], [3, 4104]])
+    for (const [threads, sliceBytes] of ${runs(isBest, extremes(3))})
       for (const [index, [a, b]] of ${JSON.stringify(pairs)}.entries()) {
         const options = { threads, sliceBytes, layout: 'size' };
         const at = ${JSON.stringify(out)} + [threads, sliceBytes, index];
@@ -120,9 +136,9 @@ it('every instruction set, thread count and slice size applies adapters and join
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
   const found = await contents(
     root,
-    (out) => `
+    (out, isBest) => `
     import { soup } from ${url};
-    for (const [threads, sliceBytes] of [[1, 8388608], [3, 4104]])
+    for (const [threads, sliceBytes] of ${runs(isBest, extremes(3))})
       for (const [index, model] of ${JSON.stringify(models)}.entries())
         await soup({ models: [model, ${JSON.stringify(whole)}], weights: [3, 1] },
           { threads, sliceBytes, layout: 'size', out: ${JSON.stringify(out)} + [threads, sliceBytes, index] });
@@ -138,22 +154,21 @@ it('every instruction set, thread count and slice size quantises in the same way
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
   const found = await contents(
     root,
-    (out) => `
+    (out, isBest) => `
     import { writeFileSync, mkdirSync } from 'node:fs';
     import { diff, soup } from ${url};
     const [a, b] = ${JSON.stringify(models)};
-    for (const threads of [1, 2, 3]) {
-      const at = ${JSON.stringify(out)} + threads;
+    for (const [threads, sliceBytes] of ${runs(isBest, every([1, 2, 3]))}) {
+      const at = ${JSON.stringify(out)} + [threads, sliceBytes];
       for (const quantizeReport of ['fp8-block', 'int8', 'int4', 'mxfp4', 'nvfp4']) {
         const { tensors } = (await diff(a, b, { quantizeReport, threads })).quantised;
         const directory = at + ',' + quantizeReport;
         mkdirSync(directory);
         writeFileSync(directory + '/report.json', JSON.stringify(tensors));
       }
-      for (const sliceBytes of [4104, 8388608])
-        for (const quantize of ['fp8-block', 'int8'])
-          await soup({ models: [a, b], base: a, weights: [3, 1], quantize },
-            { threads, sliceBytes, out: at + [sliceBytes, quantize + '-soup'] });
+      for (const quantize of ['fp8-block', 'int8'])
+        await soup({ models: [a, b], base: a, weights: [3, 1], quantize },
+          { threads, sliceBytes, out: at + ',' + quantize + '-soup' });
     }
   `,
   );
@@ -189,11 +204,11 @@ it('every instruction set, thread count and slice size averages by importances a
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
   const found = await contents(
     root,
-    (out) => `
+    (out, isBest) => `
     import { merge } from ${url};
     const recipes = ${JSON.stringify(recipes)};
-    for (const threads of [1, 2, 3]) for (const [method, recipe] of Object.entries(recipes))
-      for (const sliceBytes of [4104, 8388608])
+    for (const [threads, sliceBytes] of ${runs(isBest, every([1, 2, 3]))})
+      for (const [method, recipe] of Object.entries(recipes))
         for (const dtype of ['bfloat16', 'float32', 'float8_e4m3fn'])
           await merge({ ...recipe, dtype },
             { threads, sliceBytes, layout: 'size', out: ${JSON.stringify(out)} + [threads, sliceBytes, dtype + method] });
@@ -211,24 +226,17 @@ it('every instruction set, thread count and slice size averages by importances a
 const ofEveryMethod = async (root: string, models: Parameters<typeof everyMethod>[0]) => {
   const recipes = everyMethod(models);
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
-  const large = 8388608;
-  // Every number of threads with every size on one instruction set, with which the others are compared: at
-  // night. By day each number and each size once.
-  const all = isWhole
-    ? [1, 2, 3].flatMap((threads) => [4104, large].map((sliceBytes) => [threads, sliceBytes]))
-    : [
-        [1, large],
-        [3, 4104],
-      ];
-  const few = isWhole
-    ? [
-        [1, 4104],
-        [2, large],
-      ]
-    : [[2, 4104]];
   const programOf = (out: string, isBest: boolean) => `
     import { merge } from ${url};
-    for (const [threads, sliceBytes] of ${JSON.stringify(isBest ? all : few)})
+    for (const [threads, sliceBytes] of ${runs(
+      isBest,
+      isBest
+        ? every([1, 2, 3])
+        : [
+            [1, small],
+            [2, large],
+          ],
+    )})
       for (const [name, recipe] of Object.entries(${JSON.stringify(recipes)})) {
         const out = ${JSON.stringify(out)} + [threads, sliceBytes, name];
         await merge(recipe, { threads, sliceBytes, layout: 'size', out });
