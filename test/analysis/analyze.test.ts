@@ -96,9 +96,17 @@ describe('an analysis', () => {
   it('is the same with one thread and with many, over several blocks of rows', async () => {
     const shapes = { 'model.layers.0.mlp.up_proj.weight': [2700, 3300], 'model.norm.weight': [3300] };
     const root = temporaryDirectory();
-    const large = { tensors: fill(shapes, 'BF16', 1), config: llamaConfig({ layers: 1 }) };
-    const base = writeCheckpoint(join(root, 'base'), large);
-    const expert = writeCheckpoint(join(root, 'expert'), { ...large, tensors: fill(shapes, 'BF16', 2) });
+    // Rows come again after a number of them that no block has.
+    const large = (seed: number) => {
+      const some = fill({ ...shapes, 'model.layers.0.mlp.up_proj.weight': [97, 3300] }, 'BF16', seed);
+      const tensors = Object.entries(shapes).map(([name, shape]) => {
+        const data = Buffer.alloc(2 * shape.reduce((product, extent) => product * extent), some[name]?.data);
+        return [name, { dtype: 'BF16', shape, data }] as const;
+      });
+      return { tensors: Object.fromEntries(tensors), config: llamaConfig({ layers: 1 }) };
+    };
+    const base = writeCheckpoint(join(root, 'base'), large(1));
+    const expert = writeCheckpoint(join(root, 'expert'), large(2));
     const files = await Promise.all(
       [1, 3].map(async (threads) => {
         const { out } = await run({ base, experts: [expert, `twin=${expert}`] }, { threads });
