@@ -71,13 +71,12 @@ const system = [
   // `command-line` stays with the unit tests, so that a broken door is seen within minutes.
   'test/cli/!(command-line).test.ts',
   'test/{bundle,conversion,evaluation,experiment,faults,hostile,hub,report,rescoring,schedulers,search,training}/**/*.test.ts',
-  'test/{errors,package,site,verify}.test.ts',
+  'test/{errors,other-user,package,site,verify}.test.ts',
   'test/adapter/patterns.test.ts',
-  'test/attestation/tampered.test.ts',
+  'test/attestation/{batch,chain,tampered}.test.ts',
   'test/analysis/{analyze,base-concerns,thresholds}.test.ts',
-  'test/checkpoint/{distributed,distributed-methods,torch,torch-refusals}.test.ts',
+  'test/checkpoint/{deepspeed,distributed,distributed-methods,torch,torch-refusals}.test.ts',
   'test/comparison/diff.test.ts',
-  'test/verification/against.test.ts',
   'test/doctor/examine.test.ts',
   'test/engine/{aborts,guessed-bounds,inputs,link,low-rank,stopped-runs}.test.ts',
   'test/examples/demo.test.ts',
@@ -91,7 +90,7 @@ const system = [
   'test/quantisation/quantising.test.ts',
   'test/scores/{bases,conclusion,equivalence,invariance,tables}.test.ts',
   'test/texts/strangers.test.ts',
-  'test/verification/additions.test.ts',
+  'test/verification/{action,additions,against,tolerance}.test.ts',
 ];
 
 /** All cases of what unit tests sample, kills, and hostile servers: `.ci/run` runs them too. */
@@ -185,11 +184,12 @@ export default defineConfig({
         test: {
           name: 'nightly',
           env: { ...env, LAYERLOOM_SWEEP: 'whole' },
-          // The last four try more in this project than by day.
+          // The last five try more in this project than by day.
           include: [
             ...nightly,
             'test/bundle/hostile.test.ts',
             'test/faults/faults.test.ts',
+            'test/hostile/planted-secrets.test.ts',
             'test/sweeps/same-bits.test.ts',
             'test/verification/additions.test.ts',
           ],
