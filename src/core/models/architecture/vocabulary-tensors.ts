@@ -5,7 +5,7 @@ import { isTokenHead } from './roles.js';
 export interface VocabularyTensors {
   readonly rows: number;
   readonly names: ReadonlySet<string>;
-  /** Tensors whose tokens are not rows: BART's bias `[1, rows]`, and heads with fewer rows. */
+  /** Tensors whose tokens are not rows (BART's bias `[1, rows]`), and heads with fewer rows. */
   readonly unmovable: readonly string[];
 }
 
@@ -31,22 +31,26 @@ export const vocabularyTensors = (
   // An empty tensor may claim any number of rows, and lists have an item per row.
   if (first === undefined || rows === undefined || first.shape.includes(0) || rows > mostRows)
     return undefined;
+  // Unless rows are also the width, a tensor of an unlisted name and this length is a head's bias.
+  const mayTell = first.shape[1] !== rows;
   const names = new Set(
     [...tensors].flatMap(([name, { shape }]) => {
       const role = places.get(name)?.role;
       const isOne =
         (isEmbedding(name) && !ofLayers.test(name)) ||
         role === 'head' ||
+        (role === 'other' && mayTell) ||
         (role === 'tower' && ofDrafts.test(name));
       return isOne && shape[0] === rows ? [name] : [];
     }),
   );
-  const unmovable = [...tensors.keys()].filter(
-    (name) =>
+  const unmovable = [...tensors].flatMap(([name, { shape }]) => {
+    const role = places.get(name)?.role;
+    const isAcross = mayTell && (role === 'head' || role === 'other') && shape.indexOf(rows, 1) > 0;
+    const isOne =
       !names.has(name) &&
-      (/(^|\.)final_logits_bias$/.test(name) ||
-        ofLayers.test(name) ||
-        isTokenHead(name, places.get(name)?.role)),
-  );
+      (/(^|\.)final_logits_bias$/.test(name) || ofLayers.test(name) || isAcross || isTokenHead(name, role));
+    return isOne ? [name] : [];
+  });
   return { rows, names, unmovable };
 };
