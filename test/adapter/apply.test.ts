@@ -37,21 +37,21 @@ describe('openModel', () => {
       llama(),
       lora({ shapes: { 'model.layers.0.attn.q_proj.weight': [16, 16] } }),
       'ADAPTER_MISMATCH',
-      /attn\.q_proj\.weight is not there.*org\/base/,
+      /attn\.q_proj\.weight is not in the base.*org\/base/,
     ],
     [
       'of other shapes',
       llama(),
       lora({ shapes: llamaShapes({ hidden: 32 }) }),
       'ADAPTER_MISMATCH',
-      /is \[.*\] there, and the product of .*/,
+      /is \[.*\] in the base, and the product of .*/,
     ],
     [
       'of more layers',
       llama(),
       lora({ shapes: llamaShapes({ layers: 9 }) }),
       'ADAPTER_MISMATCH',
-      /layers\.8\..* is not there/,
+      /layers\.8\..* is not in the base/,
     ],
     [
       'that saves another shape',
@@ -60,7 +60,7 @@ describe('openModel', () => {
         'base_model.model.model.norm.weight': fill({ it: [8] }, 'F32', 1)['it'],
       }),
       'ADAPTER_MISMATCH',
-      /\[16\] there, and \[8\] here/,
+      /\[16\] in the base, and \[8\] in the adapter/,
     ],
     [
       'of more rows for one of embeddings and head',

@@ -240,7 +240,7 @@ describe('an adapter of the experts of a mixture', () => {
       mixtureConfig(),
       expertAdapter({ config: { r: 1 } }),
       'ADAPTER_MISMATCH',
-      /gate_up_proj has 3 experts there, and factors for 6 here/,
+      /gate_up_proj has 3 experts in the base, and factors for 6 in the adapter/,
     ],
     [
       'of other matrices',
@@ -248,7 +248,7 @@ describe('an adapter of the experts of a mixture', () => {
       mixtureConfig(),
       expertAdapter({ inner: 6 }),
       'ADAPTER_MISMATCH',
-      /has matrices \[10, 8\] there, and the product of .* for each expert is \[12, 8\]/,
+      /has matrices \[10, 8\] in the base, and the product of .* for each expert is \[12, 8\]/,
     ],
     [
       'of experts that the base has not',
@@ -256,7 +256,7 @@ describe('an adapter of the experts of a mixture', () => {
       mixtureConfig(),
       expertAdapter(),
       'ADAPTER_MISMATCH',
-      /experts\.(gate_up|down)_proj is not there/,
+      /experts\.(gate_up|down)_proj is not in the base/,
     ],
     [
       'of square matrices that files may have transposed',
@@ -281,7 +281,7 @@ describe('an adapter of the experts of a mixture', () => {
         config: { peft_type: 'LORA', r: 1, target_modules: ['q_proj'], modules_to_save: ['experts'] },
       },
       'ADAPTER_MISMATCH',
-      /down_proj has other experts there than \[2, 8, 5\] here/,
+      /down_proj has other experts in the base than \[2, 8, 5\] in the adapter/,
     ],
     [
       'that saves experts of no extent whole',
@@ -298,7 +298,7 @@ describe('an adapter of the experts of a mixture', () => {
         config: { peft_type: 'LORA', r: 1, target_modules: ['q_proj'], modules_to_save: ['experts'] },
       },
       'ADAPTER_MISMATCH',
-      /has other experts there/,
+      /has other experts in the base/,
     ],
     [
       'with magnitudes',

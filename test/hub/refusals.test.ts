@@ -50,7 +50,7 @@ const always = { times: 1000 };
 const refusals: Record<string, Refusal> = {
   'an index that names code as weights': {
     ...{ model: 'org/code', code: 'INDEX_INVALID' },
-    message: /its weight_map names model\.py, which is no \.safetensors file; nothing else is fetched$/,
+    message: /its weight_map names model\.py, which is no \.safetensors file; only these are fetched$/,
   },
   'an index that names a record of the cache': {
     ...{ model: 'org/record', code: 'INDEX_INVALID' },

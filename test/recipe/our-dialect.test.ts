@@ -192,7 +192,7 @@ describe('our dialect', () => {
     [
       'a parameter in two places',
       'method: soup\nmodels: [a]\nweights: [1]\nparameters: {weights: [1]}\n',
-      '4:14: weights: the recipe has this beside parameters as well\n  parameters: {weights: [1]}\n               ^',
+      '4:14: weights: the recipe sets this twice: directly, and under parameters\n  parameters: {weights: [1]}\n               ^',
     ],
     [
       'no range of layers',

@@ -20,7 +20,7 @@ import { mergekitMoeSchema, mergekitSchema } from './mergekit-schema.js';
 
 const tokenizerSource: JsonSchema = {
   description:
-    'auto (default: the union where every shared token has one id), strict (an error where vocabularies differ), union, base, or a model.',
+    'auto (default: unites the vocabularies if every shared token has the same id in all models, otherwise fails), strict (an error where vocabularies differ), union, base, or a model.',
   anyOf: [{ enum: ['auto', 'strict', 'union', 'base'] }, reference('model')],
 };
 

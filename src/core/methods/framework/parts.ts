@@ -63,7 +63,10 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
     if (weights !== undefined && weights.length !== models?.length)
       refuse(['weights'], 'one weight for each of models, in their order');
     if (layers === undefined && modules === undefined)
-      refuse(['layers'], 'layers or modules of the part: rest takes what no other part takes');
+      refuse(
+        ['layers'],
+        'which layers or modules the part has; layers: rest means all that no other part has',
+      );
   });
 
 export interface Share {

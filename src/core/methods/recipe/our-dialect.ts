@@ -94,7 +94,10 @@ const flattened = ({ mark, entries }: Mapping, place: string): Mapping => {
   flat.delete('parameters');
   for (const [name, entry] of inCamelCase(parametersOf(parameters), 'parameters')) {
     if (flat.has(name))
-      throw invalidRecipe(entry.key, { key: name, reason: `${place} has this beside parameters as well` });
+      throw invalidRecipe(entry.key, {
+        key: name,
+        reason: `${place} sets this twice: directly, and under parameters`,
+      });
     flat.set(name, entry);
   }
   return mapping(mark, flat);

@@ -85,7 +85,7 @@ export const changedBy = (
         base,
         adapter,
         name,
-        `is [${reference.shape.join(', ')}] there, and [${tensor.shape.join(', ')}] here`,
+        `is [${reference.shape.join(', ')}] in the base, and [${tensor.shape.join(', ')}] in the adapter`,
       );
     tensors.set(name, { ...reference, change: addition(ofAdapter(tensor), scale) });
   }
@@ -136,7 +136,7 @@ const changeableIn = (
     const reference = tensors.get(name);
     if (isUnknown || packed.has(name.slice(0, Math.max(0, name.lastIndexOf('.')))))
       throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
-    if (reference === undefined) throw mismatchOf(base, adapter, name, 'is not there');
+    if (reference === undefined) throw mismatchOf(base, adapter, name, 'is not in the base');
     if (base.tensors.get(name)?.change !== undefined)
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
         file: adapter.checkpoint.path,
@@ -174,7 +174,7 @@ const isTransposed = (
       base,
       adapter,
       name,
-      `is [${shape.join(', ')}] there, and the product of ${names.b} and ${names.a} [${product.join(', ')}]`,
+      `is [${shape.join(', ')}] in the base, and the product of ${names.b} and ${names.a} is [${product.join(', ')}]`,
     );
   return transposed;
 };
@@ -198,7 +198,7 @@ const replaceWhole = (
       tensors.set(name, ofAdapter(tensor));
       continue;
     }
-    if (own === undefined && !isHead) throw mismatchOf(base, adapter, name, 'is not there');
+    if (own === undefined && !isHead) throw mismatchOf(base, adapter, name, 'is not in the base');
     const like = own ?? base.tensors.get(embedding ?? '');
     const isVocabulary = name === embedding || name === head;
     const [rows = 0, ...width] = tensor.shape;
@@ -208,7 +208,7 @@ const replaceWhole = (
         base,
         adapter,
         name,
-        `is [${like?.shape.join(', ')}] there, and [${tensor.shape.join(', ')}] here`,
+        `is [${like?.shape.join(', ')}] in the base, and [${tensor.shape.join(', ')}] in the adapter`,
       );
     if (rows !== rowsBefore && base.config !== undefined)
       edits = { ...edits, ...vocabularyEdits(base.config, { from: rowsBefore, to: rows, idOf: (id) => id }) };

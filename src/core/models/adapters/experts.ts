@@ -52,7 +52,7 @@ export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): Readonly
     const mismatch = (reason: string) => mismatchOf(base, adapter, parameter, reason);
     const { matrix, count, parts } = expertsIn(base, parameter, experts.count, mismatch);
     if (count !== experts.count)
-      throw mismatch(`has ${count} experts there, and factors for ${experts.count} here`);
+      throw mismatch(`has ${count} experts in the base, and factors for ${experts.count} in the adapter`);
     const transposed = isTransposed(matrix, pair, () => {
       const family = familyOf(base);
       if (!maybeTransposed.has(family)) return isTransposedWhereSquare(config.expertLayout, family);
@@ -64,7 +64,7 @@ export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): Readonly
     });
     if (transposed === undefined)
       throw mismatch(
-        `has matrices [${matrix.join(', ')}] there, and the product of ${pair.names.b} and ${pair.names.a} for each expert is [${itemAt(pair.b.shape, 0)}, ${itemAt(pair.a.shape, 1)}]`,
+        `has matrices [${matrix.join(', ')}] in the base, and the product of ${pair.names.b} and ${pair.names.a} for each expert is [${itemAt(pair.b.shape, 0)}, ${itemAt(pair.a.shape, 1)}]`,
       );
     for (const { name, row } of parts) found.set(name, { ...pair, transposed, experts: { ...experts, row } });
   }
@@ -122,7 +122,12 @@ export const replacedByTensor = (base: CheckpointIndex, adapter: Adapter): Adapt
       const [experts = 0] = shape;
       const [more] = matricesOf(names, parameter, experts) ?? [];
       if (shape.length !== 3 || shape.includes(0) || base.tensors.has(more ?? ''))
-        throw mismatchOf(base, adapter, parameter, `has other experts there than [${shape.join(', ')}] here`);
+        throw mismatchOf(
+          base,
+          adapter,
+          parameter,
+          `has other experts in the base than [${shape.join(', ')}] in the adapter`,
+        );
       return matricesIn(names, parameter, tensor).map(
         ([matrix, part]) => [matrix, { name, tensor: part }] as const,
       );
@@ -140,14 +145,16 @@ const expertsIn = (
   if (whole !== undefined) {
     const [count, rows, columns, more] = whole.shape;
     if (count === undefined || rows === undefined || columns === undefined || more !== undefined)
-      throw mismatch(`is [${whole.shape.join(', ')}] there, and factors for ${wanted} experts are here`);
+      throw mismatch(
+        `is [${whole.shape.join(', ')}] in the base, and the adapter has factors for ${wanted} experts`,
+      );
     return { matrix: [rows, columns], count, parts: [{ name: parameter, row: 0 }] };
   }
   const names = expertNamesOf(base);
   const shapeOf = (name: string): readonly number[] => base.tensors.get(name)?.shape ?? [];
   const first = matricesOf(names, parameter, 0) ?? [];
   const columns = shapeOf(first[0] ?? '')[1];
-  if (columns === undefined) throw mismatch('is not there');
+  if (columns === undefined) throw mismatch('is not in the base');
   const rowsOf = first.map((name) => itemAt(shapeOf(name), 0));
   const parts: FusedRows[] = [];
   let [count, row] = [0, 0];

@@ -79,7 +79,7 @@ export const convolved = (
       base,
       adapter,
       name,
-      `is [${shape.join(', ')}] there, and the product here [${product.join(', ')}]`,
+      `is [${shape.join(', ')}] in the base, but the adapter's product is [${product.join(', ')}]`,
     );
   return { kind: 'factored', scale, kronecker: false, factors: [[matrix(place(b)), matrix(place(a))]] };
 };

@@ -30,7 +30,7 @@ export const inEightBits = (
       checkpoint,
       codes,
       name,
-      `has the shape [${shape.join(', ')}], and no matrix is quantised so`,
+      `has the shape [${shape.join(', ')}], but such scales need a matrix: at least two dimensions, none of them 0`,
     );
   const [rows, columns] = [itemAt(shape, shape.length - 2), itemAt(shape, shape.length - 1)];
   const count = elementCount(scales.shape);

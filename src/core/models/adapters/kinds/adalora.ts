@@ -45,7 +45,7 @@ export const adalora = tuner({
             const given = isTransposed ? [inner, out] : [out, inner];
             if (given.join() !== shape.join())
               mismatch(
-                `is [${shape.join(', ')}] there, and the product of its factors [${given.join(', ')}]`,
+                `is [${shape.join(', ')}] in the base, and the product of its factors is [${given.join(', ')}]`,
               );
             const pieces = [
               matrix(place(b.tensor)),

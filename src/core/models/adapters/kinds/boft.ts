@@ -37,11 +37,13 @@ export const boft = tuner({
             const [outputs, inputs] = matrixShape(shape);
             const isButterfly = stages === 1 || (size % 2 === 0 && blocks % 2 ** (stages - 1) === 0);
             if (blocks * size !== inputs || !isButterfly)
-              mismatch(`is [${shape.join(', ')}] there, and ${rotations.name} is [${given.join(', ')}]`);
+              mismatch(
+                `is [${shape.join(', ')}] in the base, and ${rotations.name} is [${given.join(', ')}]`,
+              );
             const wanted = shape.length === 2 ? [outputs, 1] : [1, outputs];
             if (scales.tensor.shape.join() !== wanted.join())
               mismatch(
-                `is [${shape.join(', ')}] there, and ${scales.name} is [${scales.tensor.shape.join(', ')}]`,
+                `is [${shape.join(', ')}] in the base, and ${scales.name} is [${scales.tensor.shape.join(', ')}]`,
               );
             const whole = place(rotations.tensor);
             const turns = Array.from(

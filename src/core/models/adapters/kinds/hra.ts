@@ -24,7 +24,7 @@ export const hra = tuner({
           change: ({ shape, transposed, place, mismatch, unsupported }): MultipliedChange => {
             if (transposed) unsupported('changes a transposed layer, for which PEFT has no HRA');
             if (matrixShape(shape)[1] !== given[0])
-              mismatch(`is [${shape.join(', ')}] there, and ${found.name} is [${given.join(', ')}]`);
+              mismatch(`is [${shape.join(', ')}] in the base, and ${found.name} is [${given.join(', ')}]`);
             return {
               kind: 'multiplied',
               by: [{ by: 'reflections', vectors, orthogonal, source: place(found.tensor) }],

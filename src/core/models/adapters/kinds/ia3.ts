@@ -32,7 +32,7 @@ export const ia3 = tuner({
           unsupported('is of a convolution, and feedforward_modules is no list');
         const rows = isOfOutputs === transposed ? 'input' : 'output';
         if (weight[rows === 'output' ? 0 : 1] !== count)
-          mismatch(`is [${weight.join(', ')}] there, and ${scales.name} is [${shape.join(', ')}]`);
+          mismatch(`is [${weight.join(', ')}] in the base, and ${scales.name} is [${shape.join(', ')}]`);
         return { kind: 'multiplied', by: [{ by: 'scales', rows, source: place(scales.tensor) }] };
       },
     };
@@ -42,7 +42,7 @@ export const ia3 = tuner({
       optional: true,
       change: ({ shape: bias, place, mismatch }): MultipliedChange => {
         if (bias.join() !== String(count))
-          mismatch(`is [${bias.join(', ')}] there, and ${scales.name} is [${shape.join(', ')}]`);
+          mismatch(`is [${bias.join(', ')}] in the base, and ${scales.name} is [${shape.join(', ')}]`);
         return { kind: 'multiplied', by: [{ by: 'scales', rows: 'input', source: place(scales.tensor) }] };
       },
     };

@@ -35,13 +35,15 @@ export const loha = tuner({
             const factors = pairs.map(({ a, b, core }) => {
               if (core !== undefined) {
                 if (!fitsTucker([core.tensor.shape, a.tensor.shape, b.tensor.shape], rank, shape))
-                  mismatch(`is [${shape.join(', ')}] there, which ${core.name} and its factors do not fit`);
+                  mismatch(
+                    `is [${shape.join(', ')}] in the base, which ${core.name} and its factors do not fit`,
+                  );
                 return tuckerProduct(place(core.tensor), place(a.tensor), place(b.tensor));
               }
               const given = [matrixShape(a.tensor.shape)[0], matrixShape(b.tensor.shape)[1]];
               if (given.join() !== wanted.join())
                 mismatch(
-                  `is [${shape.join(', ')}] there, and the product of ${a.name} and ${b.name} [${given.join(', ')}]`,
+                  `is [${shape.join(', ')}] in the base, and the product of ${a.name} and ${b.name} is [${given.join(', ')}]`,
                 );
               return [matrix(place(a.tensor)), matrix(place(b.tensor))];
             });

@@ -46,13 +46,15 @@ export const lokr = tuner({
                 return factor.map(({ tensor }) => matrix(place(tensor)));
               const inner = [matrixShape(a.shape)[1], matrixShape(b.shape)[1], ...shape.slice(2)];
               if (!fitsTucker([own.shape, a.shape, b.shape], rank, inner))
-                mismatch(`is [${shape.join(', ')}] there, which lokr_t2 and its factors do not fit`);
+                mismatch(`is [${shape.join(', ')}] in the base, which lokr_t2 and its factors do not fit`);
               return tuckerProduct(own, a, b);
             });
             const rows = pieces.reduce((size, factor) => size * (factor[0]?.rows ?? 0), 1);
             const columns = pieces.reduce((size, factor) => size * (factor.at(-1)?.columns ?? 0), 1);
             if ([rows, columns].join() !== matrixShape(shape).join())
-              mismatch(`is [${shape.join(', ')}] there, and its Kronecker product [${rows}, ${columns}]`);
+              mismatch(
+                `is [${shape.join(', ')}] in the base, and the Kronecker product is [${rows}, ${columns}]`,
+              );
             return { kind: 'factored', scale: alpha / rank, kronecker: true, factors: pieces };
           },
         },

@@ -49,7 +49,7 @@ export const oft = tuner({
             const [, inputs] = matrixShape(shape);
             if (keys.block_share ? inputs % size !== 0 : blocks * size !== inputs)
               mismatch(
-                `is [${shape.join(', ')}] there, and ${found.name} has ${blocks} blocks of ${size} inputs`,
+                `is [${shape.join(', ')}] in the base, and ${found.name} has ${blocks} blocks of ${size} inputs`,
               );
             return {
               kind: 'multiplied',

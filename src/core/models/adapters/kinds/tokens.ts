@@ -44,7 +44,7 @@ export const tokens = tuner({
             const last = rows.at(-1)?.[0] ?? 0;
             if (shape.length !== 2 || shape[1] !== width || last >= (shape[0] ?? 0))
               mismatch(
-                `is [${shape.join(', ')}] there, and ${delta.name} has rows of ${width} up to token ${last}`,
+                `is [${shape.join(', ')}] in the base, and ${delta.name} has rows of ${width} up to token ${last}`,
               );
             return { kind: 'rows', rows, tensor: place(delta.tensor) };
           },

@@ -47,7 +47,7 @@ export const vera = tuner({
               inner > inputs
             )
               mismatch(
-                `is [${shape.join(', ')}] there, and ${ofOutputs.name} is [${ofOutputs.tensor.shape.join(', ')}], of projections for up to [${outputs}, ${inputs}]`,
+                `is [${shape.join(', ')}] in the base, and ${ofOutputs.name} is [${ofOutputs.tensor.shape.join(', ')}], of projections for up to [${outputs}, ${inputs}]`,
               );
             const pieces = [
               diagonal(place(ofOutputs.tensor), out),
