@@ -158,7 +158,7 @@ describe('a chain', () => {
     writeFileSync(join(one, 'model-more.safetensors'), readFileSync(shard(one)));
     expect((await chain(one)).root).toMatchObject({
       statement: 'invalid',
-      reason: 'layerloom.intoto.jsonl does not state model-more.safetensors, which is there',
+      reason: 'layerloom.intoto.jsonl does not list model-more.safetensors, which is in the folder',
     });
     const subject = stated.subject.filter(({ name }) => name === 'tensors');
     writeFileSync(file, JSON.stringify({ ...stated, subject }));

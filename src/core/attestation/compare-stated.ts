@@ -7,12 +7,12 @@ import { fileAt } from './input-places.js';
 import type { Stated } from './stated.js';
 
 export interface ComparedFiles {
-  /** How the statement differs from the present files, as a phrase after its name. */
+  /** How the statement differs from the files, as a phrase after its name. */
   readonly reason?: string | undefined;
   readonly hashes: ReadonlyMap<string, string>;
 }
 
-/** Returns a weight file that a statement leaves out. ggufpacker's source is beside its output. */
+/** Returns a weight file that the statement does not list. ggufpacker's statements may lack their source. */
 export const unstatedFile = async (
   folder: string,
   { kind, subjects }: Stated,
@@ -22,7 +22,7 @@ export const unstatedFile = async (
     : (await namesIn(folder)).filter(isWeightsName).find((name) => !subjects.has(name));
 
 /**
- * Compares a statement with its folder's files, without a record.
+ * Compares the statement of a folder without a record with its files.
  *
  * @throws READ_FAILED, INTERRUPTED
  */
@@ -32,9 +32,10 @@ export const compareStated = async (folder: string, stated: Stated, run: Run): P
   const differs = (reason: string): ComparedFiles => ({ reason, hashes: new Map() });
   if (names.length === 0) return differs('states no file');
   const unstated = await unstatedFile(folder, stated);
-  if (unstated !== undefined) return differs(`does not state ${unstated}, which is there`);
+  if (unstated !== undefined) return differs(`does not list ${unstated}, which is in the folder`);
   for (const name of names)
-    if ((await fileAt(folder, name)) === undefined) return differs(`states ${name}, which is not there`);
+    if ((await fileAt(folder, name)) === undefined)
+      return differs(`lists ${name}, which is missing from the folder`);
   const digests =
     tensors === undefined
       ? { files: await hashFiles(folder, names, run), tensors }

@@ -10,8 +10,7 @@ type Json = Readonly<Record<string, unknown>>;
  * @throws EXPORT_UNSUPPORTED for `experts`, and for a nested recipe
  */
 export const mergekitMoe = ({ base, models, shared_experts: shared, experts: form, ...rest }: Json): Json => {
-  if (form !== undefined)
-    cannotSay(`experts: ${String(form)}`, 'the form of files is no part of its recipes; leave it out');
+  if (form !== undefined) cannotSay(`how experts are stored (experts: ${String(form)})`, 'leave it out');
   const expert = (value: unknown): Json => {
     const { model, ...keys } = modelEntry(value);
     return { source_model: modelOf(model), ...keys };

@@ -3,7 +3,7 @@ import type { Evidence, Finding, Sampled } from '../evidence.js';
 import type { Source } from '../sources.js';
 import { counted, type FaultKind, fault, finding, layersIn, listed } from './kind.js';
 
-// Faults of tensors that equal an input's bit for bit, although the recipe merges them.
+// Faults of tensors that are exact copies of an input's, although the recipe merges them.
 
 const copiesIn = async (
   evidence: Evidence,
@@ -18,7 +18,7 @@ const copiesIn = async (
   return most === undefined || most.copies.length === 0 ? undefined : most;
 };
 
-/** Most correct tensors that are read to find out whether a whole model was returned. */
+/** Maximum number of correct tensors read to find out whether a whole model was returned. */
 const mostRight = 24;
 
 const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<string>): Promise<boolean> => {
@@ -106,7 +106,7 @@ export const rolesExchanged = fault('roles_exchanged', async (evidence, names) =
   );
 });
 
-/** A fault: whole layers of a swap are the other expert's. */
+/** Whole layers of a swap are the other expert's. */
 export const wrongBoundary = fault('wrong_boundary', async (evidence, names) => {
   if (!/swap/.test(evidence.method.replace(/_/g, '').toLowerCase())) return undefined;
   const samples = (await evidence.sampled(names)).filter(
@@ -124,7 +124,7 @@ export const wrongBoundary = fault('wrong_boundary', async (evidence, names) => 
   };
 });
 
-/** A fault: other tensors are one input's, unmerged. */
+/** Other tensors are exact copies of one input's. */
 export const partNotMerged = fault('part_not_merged', async (evidence, names) => {
   const found = await copiesIn(evidence, names);
   if (found === undefined) return undefined;
@@ -134,6 +134,6 @@ export const partNotMerged = fault('part_not_merged', async (evidence, names) =>
   return {
     tensors: copies.map(({ name }) => name),
     figures: { model: source.name, layers: [...new Set(layers)].join(', '), modules: modules.join(', ') },
-    sentence: `${counted(copies.length, 'tensor')} are those of ${source.name} unmerged, in ${layersIn(layers)}: ${listed(modules)}`,
+    sentence: `${counted(copies.length, 'tensor')} in ${layersIn(layers)} are unmerged copies of ${source.name}: ${listed(modules)}`,
   };
 });

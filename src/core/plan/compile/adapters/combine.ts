@@ -32,13 +32,13 @@ export interface CombineOptions {
   readonly method: string;
   readonly dtype: ArithmeticDtype | undefined;
   readonly places: ReadonlyMap<string, Place>;
-  /** Has tensors that an adapter did not save. */
+  /** Supplies tensors that an adapter does not store. */
   readonly base: OpenedModel | undefined;
 }
 
 /**
- * Evaluates each parameter's expression over B · A, and over tensors that replace the base's. A model without
- * a change counts as the base.
+ * Applies a method's expressions to products B · A, and to tensors that replace the base's. An adapter
+ * without a change counts as the base.
  *
  * @throws NO_ADAPTER_FORM, BASE_NEEDED, ADAPTERS_DIFFER, SHAPE_MISMATCH
  */
@@ -94,7 +94,7 @@ const sumOfBiases = (
 
 type OfDifferences = Consensus<ModelTensor> | Sce<ModelTensor>;
 
-/** True for formulas that give the merged change when applied to changes with base 0. */
+/** True for formulas that turn changes into the merged change if their base is 0. */
 const isOfDifferences = (expression: Expression): expression is OfDifferences =>
   expression.kind === 'consensus' || expression.kind === 'sce';
 
@@ -112,7 +112,7 @@ const overChanges = (
 const notInForm = (method: string, reason: string): LayerloomError =>
   new LayerloomError('NO_ADAPTER_FORM', { method, reason });
 
-/** Returns a formula's models with the base last, as in sums; formulas have it first. */
+/** Returns a formula's models with the base last, as in sums. Formulas have the base first. */
 const modelsIn = (formula: OfDifferences, parameter: string, method: string): readonly Share[] => {
   const over = operandsOf<ModelTensor>(formula);
   for (const { tensor } of over)
@@ -135,7 +135,7 @@ const sharesOf = (expression: Expression, parameter: string, method: string): re
     return [{ model: expression.source.model, weight: 1 }];
   }
   if (expression.kind !== 'linear')
-    return refuse('is no copy, no weighted sum and no sum of changes of the models');
+    return refuse('is neither copied from a model, nor a weighted sum of models or of their changes');
   for (const { source } of expression.terms) own(source.tensor);
   const total = expression.terms.reduce((sum, { weight }) => sum + weight, 0);
   if (Math.abs(total - 1) > mostMissing) refuse(`has weights that add up to ${total} and not to 1`);

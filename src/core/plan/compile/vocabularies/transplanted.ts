@@ -177,7 +177,7 @@ const donorTensor = (
   if (found === undefined)
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
       model: checkpoint.path,
-      reason: `has no tensor like ${name} of ${model.checkpoint.path}, whose rows would be approximated as in it; choose other rows than omp`,
+      reason: `has no tensor that corresponds to ${name} of ${model.checkpoint.path}, which rows: omp needs; use subword, mean or zero`,
     });
   return storedTensor(donor, found);
 };
