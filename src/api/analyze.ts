@@ -21,9 +21,8 @@ import type { Rows } from '../core/tensor/rows.js';
 import { absoluteModel } from '../study/experiment/file/blocks/models.js';
 import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
 
-/** Experts of `analyze` and how they are measured. */
 export interface AnalyzeParameters {
-  /** The model that the experts were fine-tuned from. Required without `from`, not allowed with it. */
+  /** Model that the experts were fine-tuned from. Required without `from`, not allowed with it. */
   base?: string | undefined;
   /** Experts, each a path, `org/name`, or `NAME=PATH`. */
   experts?: readonly string[] | undefined;
@@ -36,29 +35,28 @@ export interface AnalyzeParameters {
    * `auto`: the value that a third of all experts' changed rows in layers' matrices exceed.
    */
   threshold?: number | 'auto' | undefined;
-  /** Thresholds by expert, instead of `threshold`. */
   thresholds?: Readonly<Record<string, number>> | undefined;
   /** Number of first layers in `shares` and the advice; default 5, as in a layer swap. */
   bottom?: number | undefined;
   /** Number of last layers in `shares` and the advice; default 2. */
   top?: number | undefined;
-  /** Task experts in a layer swap: names in `experts`, or further models. The advice uses the roles. */
+  /** Task experts in a layer swap: names in `experts`, or more models. The advice uses these roles. */
   task?: readonly string[] | undefined;
   /** Language experts, in the same form. */
   language?: readonly string[] | undefined;
   /**
-   * For each matrix in layers, count the rows that two experts have in common among this share with the
-   * largest MAV; default: not counted.
+   * For each matrix in layers, take this share of each expert's rows, those with the largest MAV, and count
+   * the rows that two experts have in common. Default: not counted.
    */
   topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */
   compare?: readonly string[] | undefined;
   /**
-   * Stack of layers, if there are several: `encoder`, `decoder`, or the name prefix before layer numbers. Not
-   * with `from`.
+   * Stack of layers, if several: `encoder`, `decoder`, or the name prefix before layer numbers. Not with
+   * `from`.
    */
   stack?: string | undefined;
-  /** A directory with `config.json` and tokenizer, or that file, for models without them. Not with `from`. */
+  /** Directory with `config.json` and tokenizer, or that file, for models without them. Not with `from`. */
   config?: string | undefined;
   /** Exclude rows with NaN or infinity instead of throwing NON_FINITE; default false. */
   allowNonFinite?: boolean | undefined;
@@ -104,7 +102,7 @@ export const analyze = async (
     ([, value]) => value !== undefined,
   );
   if (from.length > 0 && recorded !== undefined)
-    throw invalidParameter(...recorded, 'not to be given with saved vectors, which record it');
+    throw invalidParameter(...recorded, 'no value together with saved vectors, which record it');
   const reference = from.length > 0 ? '' : requireBase(base);
   requireOut(options);
   const { prepareDirectory, readPublishedTable, writeAnalysis } = await import(
@@ -112,8 +110,7 @@ export const analyze = async (
   );
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
   const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);
-  // Checks before reading, so that a refused call leaves no directory, and an unusable directory costs no
-  // reading.
+  // Checks before reading: a refused call leaves no directory, and an unusable directory costs no reading.
   const beforeReading = async (names: readonly string[]) => {
     checkThresholdNames(thresholds, names);
     rolesIn(names);
@@ -189,7 +186,8 @@ const readAll = async (
     experts,
     overlaps: [],
     bytesRead: 0,
-    warnings: experts.length > 1 ? ['overlaps of experts are omitted: computing them needs the weights'] : [],
+    warnings:
+      experts.length > 1 ? ['overlaps of experts are omitted, because computing them needs the weights'] : [],
   };
 };
 

@@ -15,32 +15,22 @@ import { isOutput } from '../core/measure/verification/is-output.js';
 import { readWrittenRecord } from '../core/measure/verification/written-record.js';
 import { readKey } from '../core/statements/keys.js';
 
-/** Options of `attest`. */
 export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 'onProgress'> {
-  /**
-   * A private key in PEM (EC P-256, P-384, P-521 or Ed25519) that signs all files in the folder; default: no
-   * signature.
-   */
+  /** Private key in PEM (EC P-256, P-384, P-521 or Ed25519) that signs all files; default: no signature. */
   key?: string | undefined;
   /**
    * Sign all files in the folder through Sigstore, with the identity of this job or of the token in
-   * SIGSTORE_ID_TOKEN. Sigstore's public log keeps the identity for ever. Needs the package sigstore. Default
-   * false.
+   * SIGSTORE_ID_TOKEN. The public log keeps the identity for ever. Needs the package sigstore. Default false.
    */
   keyless?: boolean | undefined;
-  /**
-   * A new file, outside the output, for its bill of materials: CycloneDX 1.7 in JSON, with the inputs as
-   * ancestors.
-   */
+  /** New file, outside the output, for its bill of materials: CycloneDX 1.7 in JSON; inputs are ancestors. */
   bom?: string | undefined;
 }
 
-/** Result of `attest`. */
 export interface Attestation {
   readonly out: string;
-  /** The statement; null for a folder not written by a merge, which is only signed. */
+  /** Statement; null for a folder that no merge wrote, which is only signed. */
   readonly statement: WrittenStatement | null;
-  /** The signature; null without `key` and `keyless`. */
   readonly signature: WrittenSignature | null;
   /** Absolute path of the bill of materials; null without `bom`. */
   readonly bom: string | null;
@@ -49,15 +39,15 @@ export interface Attestation {
 }
 
 /**
- * Writes `layerloom.intoto.jsonl` into an output: an in-toto statement of its weights, recipe and inputs. The
- * same merge gives the same bytes. With a key or an identity, also signs the folder into `model.sig`, like
+ * Writes `layerloom.intoto.jsonl` into an output: an in-toto statement of its weights, recipe and inputs.
+ * Equal merges get equal statements. With a key or an identity, also signs the folder into `model.sig`, like
  * OpenSSF's model-signing; this works for any folder.
  *
  * @example await attest('./merged', { key: './private.pem' })
  * @param out a merge's directory
  * @throws LayerloomError OUTPUT_UNRECORDED, OUTPUT_DAMAGED if it is not as its merge wrote it,
- * INVALID_PARAMETER for a key of another kind, SIGSTORE_UNAVAILABLE, OUTPUT_EXISTS, READ_FAILED,
- * WRITE_FAILED, INTERRUPTED
+ *   INVALID_PARAMETER for a key of another kind, SIGSTORE_UNAVAILABLE, OUTPUT_EXISTS, READ_FAILED,
+ *   WRITE_FAILED, INTERRUPTED
  */
 export const attest = async (
   out: string,
@@ -70,7 +60,7 @@ export const attest = async (
   const by = keyless ? 'identity' : key === undefined ? undefined : await readKey(key, 'private', path);
   const isRecorded = await isOutput(path, false, by !== undefined);
   if (bom !== undefined && !isRecorded)
-    throw invalidParameter('bom', bom, 'nothing for a folder that no merge wrote');
+    throw invalidParameter('bom', bom, 'no value for a folder that no merge wrote');
   if (bom !== undefined) await checkBill(path, bom);
   await using run = new Run(controls, false);
   try {

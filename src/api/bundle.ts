@@ -2,11 +2,11 @@ import { requireOut } from '../core/base/files/require-out.js';
 import type { Bundle, BundleOptions } from '../study/bundle/write-bundle.js';
 
 /**
- * Writes a study as one tar file without weights: record, results, answers, analyses, and each merge's recipe,
- * statement and card. The same study gives the same bytes. `rebuild` unpacks it.
+ * Writes a study as one tar file without weights: record, results, answers, analyses, and each merge's
+ * recipe, statement and card. The same study gives the same bytes. `rebuild` unpacks it.
  *
  * @example await bundle('./study', { out: 'study.tar' })
- * @param directory an experiment's, as written by a batch
+ * @param directory of an experiment, as written by a batch
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID; BUNDLE_REFUSED for a link out of the study;
  *   OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED
  */

@@ -3,7 +3,6 @@ import { ChainWalk } from '../core/attestation/follow-chain.js';
 import { Run, type RunControls } from '../core/engine/run.js';
 import { locateText } from '../core/models/sources/locate.js';
 
-/** Options of `chain`. */
 export interface ChainOptions extends Pick<RunControls, 'threads' | 'signal' | 'onProgress'> {}
 
 /**
@@ -31,7 +30,7 @@ export const chain = async (out: string, controls: ChainOptions = {}): Promise<C
       root,
       seconds: (performance.now() - started) / 1000,
       warnings:
-        root.statement === 'none' ? [`${path} has no statement, so nothing says what it was made from`] : [],
+        root.statement === 'none' ? [`${path} has no statement, so it is unknown what it was made from`] : [],
     };
   } catch (error) {
     throw run.reasonOf(error, {});

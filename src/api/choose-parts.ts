@@ -15,34 +15,35 @@ import type { PartParameters, SwapOfParts } from '../core/methods/recipes.js';
 
 /** Measurements and rule of `chooseParts`. */
 export interface ChooseParameters {
-  /** The task expert's measurement: `NAME.json` of `analyze`, or the output of `diff BASE EXPERT --json`. */
+  /** Measurement of the task expert: `NAME.json` of `analyze`, or the output of `diff BASE EXPERT --json`. */
   task: string;
-  /** The language expert's measurement, in the same form. */
+  /** Measurement of the language expert, in the same form. */
   language: string;
   /** Choose whole layers, or attention and feed-forward modules separately; default `layer`. */
   by?: UnitKind | undefined;
-  /** Difference of shares, 0 or more, that decides between the experts; default 0.001. Not with `top`. */
+  /**
+   * Threshold, 0 or more: the expert whose share of change is larger by more than this gives the layer or
+   * module; otherwise it is blended. Default 0.001. Not with `top`.
+   */
   tau?: number | undefined;
-  /** The task expert's weight in blends, 0 to 1; default 0.5. */
+  /** Weight of the task expert in blends, 0 to 1; default 0.5. */
   alpha?: number | undefined;
   /** Number of layers or modules to take from the language expert: those with the largest statistic. */
   top?: number | undefined;
   /**
-   * The statistic for `top`: the language expert's share of its change (`change`), or that minus the task
-   * expert's (`difference`, the default).
+   * Statistic for `top`: the share of the language expert's change (`change`), or this share minus the
+   * task expert's (`difference`, the default).
    */
   statistic?: Statistic | undefined;
 }
 
-/** Options of `chooseParts`. */
 export interface ChooseOptions {
-  /** The recipe's folder, for relative paths of models; default: the working directory. */
+  /** Recipe's folder, for relative paths of models; default: the working directory. */
   folder?: string | undefined;
 }
 
-/** Parts of a swap, chosen by measuring its experts. */
 export interface ChosenParts {
-  /** The recipe, which no longer needs the measurements. */
+  /** Recipe, which no longer needs the measurements. */
   readonly recipe: { readonly method: 'layer_swap' } & SwapOfParts;
   readonly measure: Measure;
   readonly by: UnitKind;
@@ -70,11 +71,11 @@ export const chooseParts = async (
   if (tau !== undefined && !(typeof tau === 'number' && tau >= 0))
     throw invalidParameter('tau', tau, 'a number, 0 or more');
   if (top === undefined && statistic !== undefined)
-    throw invalidParameter('statistic', statistic, `nothing without ${optionName('top')}, whose it is`);
+    throw invalidParameter('statistic', statistic, `no value without ${optionName('top')}`);
   if (statistic !== undefined && !statistics.includes(statistic))
     throw invalidParameter('statistic', statistic, statistics.join(' or '));
   if (top !== undefined && tau !== undefined)
-    throw invalidParameter('tau', tau, `not to be given with ${optionName('top')}, which decides instead`);
+    throw invalidParameter('tau', tau, `no value together with ${optionName('top')}, which decides instead`);
   const [first, second] = await Promise.all([task, language].map(readExpertChange));
   if (first === undefined || second === undefined) throw new Error('two files give two experts');
   const all = unitsOf(first, second, by);
@@ -101,7 +102,7 @@ export const chooseParts = async (
   };
 };
 
-/** @param unmeasured the expert that gives the norms if modules are chosen */
+/** @param unmeasured the expert that gives the norms if single modules are chosen */
 const partsOf = (
   chosen: readonly ChosenUnit[],
   alpha: number,

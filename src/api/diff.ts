@@ -12,18 +12,15 @@ import { bringModels } from '../core/models/sources/bring-models.js';
 export interface DiffOptions extends RunControls {
   /** Compare only tensors with matching names; `*` stands for any text. Default: all. */
   only?: string | undefined;
-  /** Compare tensors only; then `sideFiles` is empty. Default false. */
+  /** Compare only tensors; `sideFiles` is then empty. Default false. */
   weightsOnly?: boolean | undefined;
-  /** A directory with `config.json` and tokenizer, or that file, for a model without one. */
+  /** Directory with `config.json` and tokenizer, or that file, for a model without one. */
   config?: string | undefined;
-  /** A quantisation scheme: measure how much of the change from `a` to `b` remains after quantising both. */
+  /** Quantisation scheme: measure how much of the change from `a` to `b` remains after quantising both. */
   quantizeReport?: QuantisingName | undefined;
-  /**
-   * A file to write: a page (`.html`), a picture of layers and modules (`.svg`), or a table of tensors
-   * (`.csv`).
-   */
+  /** File to write: a page (`.html`), a picture of layers and modules (`.svg`), or a table (`.csv`). */
   out?: string | undefined;
-  /** Replace `out` even if it is not a page of ours; default false. */
+  /** Replace `out` even if layerloom did not write it; default false. */
   force?: boolean | undefined;
 }
 

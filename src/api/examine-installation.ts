@@ -21,14 +21,14 @@ import {
   hubCacheFinding,
 } from './doctor/surroundings.js';
 
-/** The state of an installation and its machine. */
+/** State of an installation and its machine. */
 export interface Examination {
   /** True if merging works here: no finding is a problem. */
   readonly ok: boolean;
   readonly layerloom: string;
   readonly node: { readonly version: string; readonly path: string };
   readonly platform: PlatformFacts;
-  /** The addon, or the error of loading it. */
+  /** Addon, or the error of loading it. */
   readonly addon: AddonFacts | LayerloomError;
   readonly machine: MachineFacts;
   readonly directory: DirectoryFacts;

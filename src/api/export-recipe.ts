@@ -7,18 +7,16 @@ import { mergekitRecipe } from '../core/plan/export/mergekit-recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
 export interface ExportOptions extends MergePlanOptions {
-  /** The dialect to write; only `mergekit`, the default, is known. */
+  /** Dialect to write; only `mergekit`, the default, is supported. */
   dialect?: (typeof exportDialects)[number] | undefined;
-  /**
-   * Working directory of the program that will read the recipe, for relative paths; default: this process's.
-   */
+  /** Working directory of the program that reads the recipe, for relative paths; default: this process's. */
   folder?: string | undefined;
 }
 
-/** A recipe in another dialect. */
+/** Recipe in another dialect. */
 export interface ExportedRecipe {
   readonly text: string;
-  /** How the other program's result differs. The text has these notes as comments. */
+  /** Differences of the other program's result. The text contains these notes as comments. */
   readonly notes: readonly string[];
 }
 

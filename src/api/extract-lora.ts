@@ -9,15 +9,14 @@ import { bringModels } from '../core/models/sources/bring-models.js';
 import { type FactorDtype, factorDtypes } from '../core/native/solve.js';
 import { type DtypeName, parseDtype } from '../core/tensor/dtype.js';
 
-/** Models, weights and form of an extraction. */
 export interface ExtractLoraParameters extends Choice {
-  /** The model that the expert was fine-tuned from: a path, `org/name`, or `NAME=PATH`. */
+  /** Model that the expert was fine-tuned from: a path, `org/name`, or `NAME=PATH`. */
   base: string;
-  /** The expert, in the same form. */
+  /** Expert, in the same form. */
   expert: string;
   /**
-   * Maximum rank of the factors. A smaller matrix has at most the rank of its smaller extent. Required
-   * without `energy`.
+   * Maximum rank of the factors. A matrix has at most the rank of its smaller extent. Required without
+   * `energy`.
    */
   rank?: number | undefined;
   /**
@@ -25,7 +24,10 @@ export interface ExtractLoraParameters extends Choice {
    * whose default is then 128.
    */
   energy?: number | undefined;
-  /** Dtype of the factors: bfloat16, float16 or float32; default: the expert weight's, else float32. */
+  /**
+   * Dtype of the factors: bfloat16, float16 or float32. Default: the dtype of the expert's weight, if it is
+   * one of these, else float32.
+   */
   dtype?: DtypeName | undefined;
   /** Random seed; equal seeds give equal bytes. Default 0. */
   seed?: number | undefined;
@@ -36,11 +38,12 @@ const mostOfEnergy = 128;
 /**
  * Extracts a LoRA adapter for PEFT from an expert and its base. For each linear weight in attention and
  * feed-forward modules, a randomised singular value decomposition turns the change Δ = W_expert − W_base into
- * a low-rank product B · A. √σ goes to each factor, and alpha equals the rank.
+ * a low-rank product B · A. Each factor gets √σ, and alpha equals the rank.
  *
- * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora' })
+ * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora'
+ *   })
  * @throws LayerloomError INVALID_PARAMETER, NOTHING_TO_EXTRACT, NON_FINITE, the codes of opening and
- * comparing models, of an output, and of reading and writing
+ *   comparing models, of an output, and of reading and writing
  */
 export const extractLora = async (
   parameters: ExtractLoraParameters,
@@ -58,7 +61,7 @@ export const extractLora = async (
     throw invalidParameter(
       'rank',
       null,
-      'the rank of the factors, or energy, the share of the change to keep',
+      'the rank of the factors, or `energy`, the share of the change to keep',
     );
   const most = rank ?? mostOfEnergy;
   if (!Number.isInteger(most) || most < 1 || most > 4096)

@@ -26,10 +26,10 @@ const formats: {
 };
 
 /**
- * Formats tables for a terminal, as Markdown, CSV (a line a cell), LaTeX (booktabs) or JSON, or as the bytes
- * of a Parquet file (a row a cell). Control characters in names are escaped, except in Parquet.
+ * Formats tables: as text for a terminal, Markdown, CSV (one line per cell), LaTeX (booktabs), JSON, or the
+ * bytes of a Parquet file (one row per cell). Control characters in names are escaped, except in Parquet.
  *
- * @param width of the terminal, for text: a wider table continues below. Default: no limit
+ * @param width of the terminal, for text: columns of a wider table continue below. Default: no limit
  * @throws LayerloomError INVALID_PARAMETER for an unknown format
  */
 export const formatTables = <Format extends TableFormat>(

@@ -11,13 +11,13 @@ import { bringModels } from '../core/models/sources/bring-models.js';
 
 /** How to divide a model's parameters: by location, or by an analysis. */
 export interface PartitionParameters extends PartitionByLocation {
-  /** A directory of `analyze`, instead of counts: each parameter goes to the expert that changed it more. */
+  /** Directory of `analyze`, instead of counts: each parameter goes to the expert that changed it more. */
   from?: string | undefined;
-  /** The analysis's language expert: its name there, or the model. Required with `from`. */
+  /** Language expert in the analysis: its name there, or the model. Required with `from`. */
   language?: string | undefined;
-  /** The analysis's task expert, in the same form. Required with `from`. */
+  /** Task expert in the analysis, in the same form. Required with `from`. */
   task?: string | undefined;
-  /** Parameters that an analysis assigns together; default `module`. */
+  /** Unit in which an analysis assigns parameters; default `module`. */
   granularity?: Granularity | undefined;
   /**
    * Stack of layers, if there are several: `encoder`, `decoder`, or the name prefix before layer numbers. The
@@ -28,9 +28,7 @@ export interface PartitionParameters extends PartitionByLocation {
 
 /** Options of `partition` that do not change its result. */
 export interface PartitionOptions {
-  /**
-   * A file `….json`, or a directory for `partition.json` and the formats' files; default: nothing is written.
-   */
+  /** File `….json`, or a directory for `partition.json` and the formats' files; default: write nothing. */
   out?: string | undefined;
   /** Formats to write to the directory; default: all that can express the partition. */
   formats?: readonly PartitionFormat[] | undefined;
@@ -40,7 +38,7 @@ export interface PartitionOptions {
   download?: boolean | undefined;
 }
 
-/** A partition, its files, and warnings about formats that cannot express it. */
+/** Partition, its files, and warnings about formats that cannot express it. */
 export interface PartitionResult {
   readonly partition: Partition;
   /** Absolute paths of written files. */
@@ -98,12 +96,12 @@ const check = ({ from, language, task, granularity, bottom, top, scaled }: Parti
   if (from === undefined) {
     for (const [name, value] of Object.entries({ language, task, granularity }))
       if (value !== undefined)
-        throw invalidParameter(name, value, 'only with from, the directory of an analysis');
+        throw invalidParameter(name, value, 'no value without from, the directory of an analysis');
     return;
   }
   for (const [name, value] of Object.entries({ bottom, top, scaled }))
     if (value !== undefined)
-      throw invalidParameter(name, value, 'not to be given with from: an analysis decides instead');
+      throw invalidParameter(name, value, 'no value together with from: the analysis decides instead');
   for (const [name, value] of Object.entries({ language, task }))
     if (value === undefined || value === '')
       throw invalidParameter(name, null, `the name of the ${name} expert in the analysis`);

@@ -29,28 +29,28 @@ import { type RecipeOverrides, settle } from '../core/settle/settle.js';
 export type MergePlanOptions = PlanOptions &
   Omit<StatisticsOptions, 'allowNonFinite'> &
   RecipeOverrides & {
-    /** Merge by a `layerloom.json` although inputs have changed since; default false. */
+    /** Run a `layerloom.json` although its inputs have changed since; default false. */
     allowChanged?: boolean | undefined;
   };
 
 /**
  * Plans a merge: opens the recipe's models, checks that they are compatible, and fixes every byte range of
- * the output. Reads headers, small files, and some rows of a base and its experts to warn of a wrong base.
+ * the output. Reads headers, small files, and some rows of a base and its experts, to warn of a wrong base.
  * Statistics of whole models (for `weights: 'magnitude'`, `revert` by rows, TIES as in its paper) are
  * computed from the weights, or read from `analysis`.
  *
  * @param input a recipe, or a text that begins with `{` and contains one; or the path of a YAML file in
- * layerloom's or mergekit's dialect, of a model card (`README.md`), or of a merge's `layerloom.json`
+ *   layerloom's or mergekit's dialect, of a model card (`README.md`), or of a merge's `layerloom.json`
  * @throws LayerloomError the codes of a recipe, a checkpoint, an incompatibility or an analysis, with file,
- * line and column if the recipe is a file; INTERRUPTED; INPUT_NOT_AS_RECORDED for a `layerloom.json`, or a
- * card beside one, if an input has changed since
+ *   line and column if the recipe is a file; INTERRUPTED; INPUT_NOT_AS_RECORDED for a `layerloom.json`, or a
+ *   card beside one, if an input has changed since
  */
 export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
   withRecipe(input, options, async (recipe, recorded, ofRecipe) => {
     const { inputs, statistics, warnings } = await openFor(recipe, options, recorded);
     const plan = await planRecipe(recipe, options, statistics, inputs);
     const { bytes, models } = await missingForPlan(plan);
-    // Reading headers does not check the signal.
+    // Reading headers does not check the signal, so it is checked here.
     checkInterrupt(options.signal);
     return {
       ...plan,
@@ -74,9 +74,7 @@ export const explainTensor = (
     return explain(await compose(recipe, inputs, statistics), tensor, inputs.checkpoints.map(plannedInput));
   });
 
-/**
- * Settles a recipe or its file and calls `work` with it. Adds line, column and the file's warnings to errors.
- */
+/** Settles a recipe or file and calls `work` with it. Adds line, column and the file's warnings to errors. */
 const withRecipe = async <T>(
   input: RecipeInput | string,
   options: MergePlanOptions,
@@ -116,7 +114,7 @@ const openFor = async (
   warnings.push(...(await doubtsOfBases(allRecipes(recipe), opened, options)));
   const measured = allRecipes(recipe).filter((of) => of.statistics !== undefined);
   if (measured.length === 0) return { inputs: opened, statistics, warnings };
-  // Observes the inputs before the statistics, so that the merge is refused if a file changes after its
+  // Observes the inputs before computing statistics. So the merge is refused if a file changes after its
   // statistics were read.
   const inputs = await observeInputs(opened);
   const { allowNonFinite } = recipe;

@@ -5,7 +5,7 @@ import { rangeCacheRoot } from '../core/models/sources/ranges/folder/root.js';
 import { listRangeCache, type RangeCacheEntry } from '../core/models/sources/ranges/list.js';
 import type { RangeCacheRemoval } from '../core/models/sources/remove-ranges.js';
 
-/** Hub models that `download` fetched in part. */
+/** Hub models that `download` fetched in part only. */
 export interface RangeCacheListing {
   readonly directory: string;
   /** Models by name, then commit. */
@@ -24,7 +24,7 @@ export const rangeCache = async (): Promise<RangeCacheListing> => {
   return { directory, models, bytes: models.reduce((sum, { onDisk }) => sum + onDisk, 0) };
 };
 
-/** Options of `clearRangeCache`: one of `models`, `olderThan` and `all`. */
+/** Options of `clearRangeCache`. At least one of `models`, `olderThan` and `all` is needed. */
 export interface ClearRangeCacheOptions {
   /** `org/name` for all of its commits, or `org/name@commit`, which may be abbreviated. */
   readonly models?: readonly string[] | undefined;
@@ -36,8 +36,8 @@ export interface ClearRangeCacheOptions {
 }
 
 /**
- * Removes the selected models, and leftovers, from the cache that `rangeCache` lists. Keeps models in use by
- * a process. Does not change the hub's own cache.
+ * Removes the selected models, and leftovers, from the cache that `rangeCache` lists. Models that a process
+ * is using stay. The hub's own cache does not change.
  *
  * @throws LayerloomError INVALID_PARAMETER, WRITE_FAILED
  */

@@ -1,9 +1,8 @@
 import { requireOut } from '../core/base/files/require-out.js';
 import type { ReportOptions, WrittenReport } from '../study/pages/report/write-report.js';
 
-/** Options of `writeReport`. */
 export interface WriteReportOptions extends ReportOptions {
-  /** Files of published figures (CSV) that tables show beside the experiment's. */
+  /** CSV files of published figures, which tables show beside the experiment's. */
   summaries?: readonly string[] | undefined;
 }
 
@@ -13,9 +12,9 @@ export interface WriteReportOptions extends ReportOptions {
  * merges, layers and cost.
  *
  * @example await writeReport('./swahili', { out: 'swahili.html' })
- * @param directory the experiment's, as written by a batch
+ * @param directory of an experiment, as written by a batch
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RESULTS_INVALID, SUMMARIES_INVALID,
- * INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, VECTORS_INVALID
+ *   INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, VECTORS_INVALID
  */
 export const writeReport = async (
   directory: string,

@@ -4,9 +4,8 @@ import type { ScoreTable } from '../study/scores/reading/score-table.js';
 import type { ScoredExperiment } from '../study/scores/reading/scored-experiment.js';
 import type { Layouts } from '../study/scores/tables.js';
 
-/** Options of `scoreTables`. */
 export interface ScoreTablesOptions extends TableOptions {
-  /** CSV files of published or foreign figures, for cells without results. */
+  /** CSV files of figures that were published or computed elsewhere, for cells without results. */
   readonly summaries?: readonly string[] | undefined;
 }
 
@@ -62,7 +61,11 @@ const tablesOfSeveral = async (
   options: TableOptions,
 ): Promise<ScoreTables> => {
   if (summaries.length > 0)
-    throw invalidParameter('summaries', summaries, 'one directory: published figures are of one base');
+    throw invalidParameter(
+      'summaries',
+      summaries,
+      'no value with several directories, because published figures are for one base',
+    );
   const { loadBases } = await import('../study/scores/load-bases.js');
   const { tablesOfBases } = await import('../study/scores/bases.js');
   const { bases, refusals } = await loadBases(directories);

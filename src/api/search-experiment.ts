@@ -18,7 +18,7 @@ import type { Analysed, LayerShares } from '../study/search/space/promising-orde
 
 /** Options of `searchExperiment`. Defaults are in the experiment's `search`. */
 export interface SearchExperimentOptions extends Omit<SearchOptions, 'analysed'> {
-  /** Directory of `analyze` with the experts' shares of change and proposed swaps, which decide the order. */
+  /** Directory of `analyze`. The experts' shares of change and the proposed swaps in it decide the order. */
   readonly analysis?: string | undefined;
 }
 

@@ -27,29 +27,27 @@ import { type AnalyzeOptions, analyze } from './analyze.js';
 /** Files and criteria of `selectFromFiles`. */
 export interface SelectParameters extends SelectionWishes {
   /**
-   * A CSV file with the columns `name`, optionally `role`, and one or more of scores (higher is better). Or
-   * an experiment's directory with references scored by `layerloom evaluate`.
+   * A CSV file with the columns `name`, optionally `role`, and at least one of scores (higher is better); or
+   * the directory of an experiment whose references `layerloom evaluate` scored.
    */
   readonly scores: string;
   /**
-   * A directory of `layerloom analyze`, whose `overlap.json` has the cosines of task vectors. Required for a
+   * Directory of `layerloom analyze`, whose `overlap.json` has the cosines of task vectors. Required for a
    * CSV file. By default an experiment's checkpoints are analysed, each role into `analysis/ROLE` of its
    * directory.
    */
   readonly analysis?: string | undefined;
-  /** Number per role; default 3. */
+  /** Number of checkpoints to choose for each role; default 3. */
   readonly count?: number | undefined;
-  /** Weight of diversity against score; default 1. */
+  /** Weight of diversity relative to score; default 1. */
   readonly balance?: number | undefined;
-  /**
-   * Roles to choose for: `task`, a language (its experts), a reference's role. Default: all, each separately.
-   */
+  /** Roles to choose for: `task`, a language (its experts), a reference's role. Default: all, separately. */
   readonly role?: readonly string[] | undefined;
 }
 
 /**
- * Chooses checkpoints that balance score and diversity, like `selectCheckpoints`, from files. Task experts
- * and the experts of each language are chosen separately.
+ * Chooses checkpoints that balance score and diversity, like `selectCheckpoints`, but reads files. Task
+ * experts and the experts of each language are chosen separately.
  *
  * @throws LayerloomError SELECTION_INVALID, with the name of an invalid file
  */
@@ -69,14 +67,14 @@ export const selectFromFiles = async (
       scores,
       `has no candidates of the role ${unknown}`,
       all.some(({ role }) => role !== null)
-        ? `choose of ${all.flatMap(({ role }) => role ?? []).join(', ')}`
-        : `leave out ${optionName('role')}, or add a column role`,
+        ? `choose among ${all.flatMap(({ role }) => role ?? []).join(', ')}`
+        : `omit ${optionName('role')}, or add a column role`,
     );
   const pools = all.filter(({ role }) => roles === undefined || (role !== null && roles.includes(role)));
   const distances = given ?? (record && (await measured(resolve(scores), record, pools, options)));
   if (distances === undefined)
     throw new LayerloomError('USAGE', {
-      reason: `${optionName('analysis')} is missing: ${scores} is a file, which does not say where the checkpoints are; ${howToAnalyze}`,
+      reason: `${optionName('analysis')} is missing: ${scores} is a file without paths of checkpoints; ${howToAnalyze}`,
     });
   const selection = selectByRole(pools, { distances, count, balance, wishes });
   if (record === undefined) return { ...selection, warnings: [] };
@@ -92,9 +90,9 @@ export const selectFromFiles = async (
 /** Options of `selectFromFiles` that do not change its choice. */
 export type SelectOptions = Pick<AnalyzeOptions, 'threads' | 'signal' | 'onProgress'>;
 
-/** The choice; from an experiment, also its models' paths. */
+/** Choice; for an experiment, also the paths of its models. */
 export interface SelectedExperts extends SelectionByRole {
-  /** The problems, by task, that the choice depends on; absent for a CSV file. */
+  /** Problems by task that decided the choice; absent for a CSV file. */
   readonly measured?: Readonly<Record<string, ChosenBy>>;
   readonly warnings: readonly string[];
   /** Input for `experiment init`; absent for a CSV file, and without a base. */
@@ -135,7 +133,7 @@ const warningsOf = (measures: Readonly<Record<string, ChosenBy>>): string[] =>
   Object.entries(measures).flatMap(([task, { problems }]) =>
     problems < fewProblems
       ? [
-          `${task} has ${problems} problems: too few to tell which checkpoint is better, so that chance chooses; score at least ${fewProblems}`,
+          `${task} has ${problems} problems: too few to tell which checkpoint is better, so chance decides; score at least ${fewProblems}`,
         ]
       : [],
   );
@@ -214,7 +212,7 @@ const distancesIn = async (analysis: string): Promise<SelectionDistance[]> => {
       throw invalidFile(
         join(analysis, overlapsName),
         `has no cosine of ${pair.join(' and ')}`,
-        'leave out the one that equals the base',
+        'remove the one that equals the base',
       );
     return { pair, distance: 1 - cosine };
   });
@@ -234,7 +232,7 @@ const poolsIn = async (file: string, analysed: ReadonlySet<string> | undefined):
   for (const [place, field] of header.entries()) {
     const name = field.trim();
     if (places.has(name))
-      throw invalidFile(file, `has two columns ${name}`, 'give each column a name of its own');
+      throw invalidFile(file, `has two columns ${name}`, 'give each column a different name');
     places.set(name, place);
   }
   const tasks = [...places.keys()].filter((field) => !noScores.includes(field));
@@ -274,8 +272,8 @@ const numberOf = (text: string | undefined, file: string, name: string | undefin
 };
 
 /**
- * Returns an experiment's scored and analysed references by role, each language's experts separately, on the
- * tasks that all candidates of a role have.
+ * Returns an experiment's scored and analysed references by role; experts of each language are a separate
+ * role. Tasks are those that all candidates of a role have.
  */
 const poolsOf = async (
   directory: string,

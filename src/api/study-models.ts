@@ -4,23 +4,22 @@ import { emptyTable } from '../core/base/errors/lookup.js';
 import { readJsonFile } from '../core/models/checkpoint/files/json-file.js';
 import { trainingStatusOf } from '../study/training/status.js';
 
-/** A study's models, for `experimentPreset`. Paths are absolute. */
+/** Study's models, for `experimentPreset`. Paths are absolute. */
 export interface StudyModels {
   readonly base: string;
   readonly tasks: Readonly<Record<string, string>>;
   readonly languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Models to compare with. */
   readonly references: Readonly<
     Record<string, { readonly model: string; readonly role: string; readonly languages?: readonly string[] }>
   >;
-  /** Tasks and rows whose scores chose the experts; absent without a choice. */
+  /** Tasks and rows whose scores selected the experts; absent if scores did not. */
   readonly selectedBy?: Readonly<Record<string, string>>;
-  /** Omitted models, and why. */
+  /** Warnings about models that are excluded, with reasons. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Returns the trainings' base and every usable checkpoint: complete, fitting the base, and from a run that
+ * Returns the base of trainings, and every usable checkpoint: complete, fitting the base, and from a run that
  * did not diverge. Models of joint and math-only SFT become references.
  *
  * @param directories of `trainInit`
@@ -52,7 +51,7 @@ export const trainedModels = async (directories: readonly string[]): Promise<Stu
     tasks,
     languages,
     references: withKnownLanguages(references, Object.keys(languages)),
-    warnings: problems.map(({ run, problem }) => `left out of ${run}: ${problem}`),
+    warnings: problems.map(({ run, problem }) => `excluded from ${run}: ${problem}`),
   };
 };
 
@@ -89,7 +88,7 @@ export const selectedModels = async (file: string): Promise<StudyModels> => {
         'SELECTION_INVALID',
         {
           reason: `${file}: ${reason}`,
-          remedy: 'choose by the scores of an experiment: a file of scores does not say where the models are',
+          remedy: 'select by the scores of an experiment: a file of scores has no paths of models',
         },
         { cause },
       ),

@@ -14,25 +14,23 @@ import { absoluteModel } from '../study/experiment/file/blocks/models.js';
 import { isExpertName } from '../study/experiment/file/blocks/names.js';
 import { swapCommand } from '../study/pages/analysis/proposed-swaps.js';
 
-/** Models of `suggest` and how they are measured. */
 export interface SuggestParameters {
-  /** The model that both experts were fine-tuned from. */
+  /** Model that both experts were fine-tuned from. */
   base: string;
-  /** The task expert: a path, `org/name`, or `NAME=PATH`. */
+  /** Task expert: a path, `org/name`, or `NAME=PATH`. */
   task: string;
-  /** The language expert, in the same form. */
+  /** Language expert, in the same form. */
   language: string;
   /** Number of merges that you can score, for `experiment`; default 9, like the paper's 3 × 3 numbers. */
   budget?: number | undefined;
   /** Stack of layers, if there are several, as for `analyze`. */
   stack?: string | undefined;
-  /** A directory with `config.json` and tokenizer, or that file, for models that have none. */
+  /** Directory with `config.json` and tokenizer, or that file, for models that have none. */
   config?: string | undefined;
   /** Exclude rows with NaN or infinity instead of throwing NON_FINITE. Default: false. */
   allowNonFinite?: boolean | undefined;
 }
 
-/** An expert as measured by `suggest`. */
 export interface SuggestedExpert {
   readonly name: string;
   readonly meanMav: number;
@@ -42,9 +40,7 @@ export interface SuggestedExpert {
 export interface Suggestion extends SuggestedLayers, Readonly<Record<Side, SuggestedExpert>> {
   readonly layers: number;
   readonly command: string;
-  /**
-   * The swaps as an experiment for `runExperiment`; with a budget of 3 or more, also a soup to compare with.
-   */
+  /** Swaps as an experiment for `runExperiment`; with a budget of 3 or more, also a soup to compare with. */
   readonly experiment: ExperimentInput;
   readonly bytesRead: number;
   readonly seconds: number;

@@ -6,26 +6,25 @@ import { orNearPath } from '../core/base/files/near-path.js';
 import { benchmarks, dataOf as neededOf, tasksOf } from '../study/evaluation/data/benchmarks.js';
 import { localTaskOf } from '../study/evaluation/data/local/local-data.js';
 
-/** A directory's data for one task. */
 export interface TaskData {
-  /** The benchmark's title, such as `BELEBELE`. */
+  /** Benchmark's title, such as `BELEBELE`. */
   readonly benchmark: string;
-  /** The language's name in experiments, such as `swahili`. */
+  /** Language's name in experiments, such as `swahili`. */
   readonly language: string;
-  /** The harness's task name. */
+  /** Harness's task name. */
   readonly task: string;
-  /** `missing`: a file is absent; `invalid`: a file has wrong content. */
+  /** `missing`: a file does not exist; `invalid`: the content of a file is wrong. */
   readonly state: 'there' | 'missing' | 'invalid';
   readonly problems: number;
-  /** Why the task cannot use the directory. */
+  /** Reason why the task cannot use the directory. */
   readonly reason?: string;
 }
 
-/** A directory's data for the tasks that can read local data. */
+/** Data in a directory, for tasks that can read local data. */
 export interface TaskDataReport {
   readonly directory: string;
   readonly tasks: readonly TaskData[];
-  /** Benchmarks without any data in the directory, and the files and rows that they need. */
+  /** Benchmarks without any data in the directory, with the files and rows that they need. */
   readonly absent: readonly { readonly benchmark: string; readonly files: string; readonly rows: string }[];
 }
 
@@ -41,7 +40,7 @@ export const checkTaskData = async (directory: string): Promise<TaskDataReport> 
   if (!found?.isDirectory())
     throw new LayerloomError('DATA_MISSING', {
       task: 'the check',
-      file: `a directory, and ${directory} ${found === undefined ? 'does not exist' : 'is a file'}`,
+      file: `a directory, but ${directory} ${found === undefined ? 'does not exist' : 'is a file'}`,
       remedy: `give the directory of local data${found === undefined ? orNearPath(directory) : ''}`,
     });
   const into = await mkdtemp(join(tmpdir(), 'layerloom-data-'));

@@ -27,18 +27,19 @@ export interface TrainInitOptions {
   readonly out: string;
 }
 
-/** The directory of a run or a sweep, with the runs' settings. */
+/** Directory of a run or a sweep, with the runs' settings. */
 export interface TrainingFiles {
   readonly out: string;
   readonly files: readonly string[];
   /**
-   * Commands in order, with purposes; to be run in the run's directory, for a sweep in the working directory.
+   * Commands in order, with their purposes. They are for the run's directory, or for a sweep for the working
+   * directory.
    */
   readonly commands: readonly Instruction[];
   /** Advice for after training, with the command that merges the expert; the other expert is in capitals. */
   readonly next: Sequel;
   readonly run: TrainingRun;
-  /** All runs; several ones have a folder each. */
+  /** All runs; if there are several, each has its own folder. */
   readonly runs: readonly TrainingRun[];
   /** Disk, memory and hours; absent if the base cannot be read on this machine. */
   readonly estimate?: TrainingEstimate;
@@ -47,12 +48,12 @@ export interface TrainingFiles {
 
 /**
  * Writes the files for training one of the paper's experts, or a baseline: a trainer's configuration with
- * Table 4's row, the mix of Table 3's data, a program that prepares it, and the commands to type. Values that
- * the paper does not state are marked `ours`.
+ * Table 4's row, the mix of Table 3's data, a program that prepares the data, and the commands to type.
+ * Values that the paper does not state are marked `ours`.
  *
  * @throws LayerloomError INVALID_PARAMETER, USAGE; READ_FAILED, DATA_INVALID for files of data;
- * PARTITION_INVALID for a partition of another base, PARTITION_UNSUPPORTED for one that the trainer cannot
- * freeze; OUTPUT_INVALID if the directory is not empty; WRITE_FAILED
+ *   PARTITION_INVALID for a partition of another base, PARTITION_UNSUPPORTED for one that the trainer cannot
+ *   freeze; OUTPUT_INVALID if the directory is not empty; WRITE_FAILED
  */
 export const trainInit = async (
   parameters: TrainingParameters,

@@ -2,9 +2,9 @@ import { relative } from 'node:path';
 import { argument, layerloomCommand } from '../core/base/errors/command-line.js';
 import { type TrainingStatus as Found, trainingStatusOf } from '../study/training/status.js';
 
-/** The runs of trainings, and the next command. */
+/** Runs of trainings, and the next command. */
 export interface TrainingStatus extends Found {
-  /** The command for an experiment that scores the usable checkpoints, if there are any. */
+  /** Command for an experiment that scores the usable checkpoints, if there are any. */
   readonly next?: string;
 }
 

@@ -40,8 +40,8 @@ import { recipeOf } from './recipe-of.js';
 
 export interface VerifyOutputOptions extends RunControls {
   /**
-   * Recompute the output from its inputs, by its recipe, and compare. Default false: only `layerloom.json` is
-   * used.
+   * Recompute the output from its inputs and recipe, and compare. Default false: only compare with
+   * `layerloom.json`.
    */
   againstInputs?: boolean | undefined;
   /**
@@ -49,9 +49,9 @@ export interface VerifyOutputOptions extends RunControls {
    * tensor's tiles; of hub models, only their byte ranges are fetched.
    */
   sample?: number | undefined;
-  /** A whole number that selects a sample's tiles; default: random, and in the result. */
+  /** Whole number that decides which tiles a sample has. Default: random; the result has it. */
   seed?: number | undefined;
-  /** Called with `against` and `sample`, with the planned reads, before weights are read or fetched. */
+  /** Called if `against` and `sample` are given, with the planned reads, before reading weights. */
   onSample?: ((sample: ProofSample) => void) | undefined;
   /**
    * Ask transformers, or PEFT for an adapter, whether the output loads, without reading weights; default
@@ -59,25 +59,24 @@ export interface VerifyOutputOptions extends RunControls {
    */
   loads?: boolean | undefined;
   /**
-   * A public key in PEM, whose owner must have signed the folder (`model.sig`). For a folder not written by a
-   * merge, this is the only check.
+   * Public key in PEM. The key's owner must have signed the folder (`model.sig`). For a folder that no merge
+   * wrote, this is the only check.
    */
   key?: string | undefined;
   /**
-   * An identity, such as an e-mail address or a workflow's URL, that must have signed the folder
-   * (`model.sig`) through Sigstore. Compared character by character. Needs `issuer`, and the package
-   * sigstore.
+   * Identity, such as an e-mail address or a workflow's URL, that must have signed the folder (`model.sig`)
+   * through Sigstore. Compared character by character. Needs `issuer`, and the package sigstore.
    */
   identity?: string | undefined;
   /** URL of the identity's issuer (OIDC). */
   issuer?: string | undefined;
   /**
-   * Compare the output's tensors with this one's result: a recipe's file in either dialect, a model card, a
+   * Compare the output's tensors with the result of this: a recipe's file in either dialect, a model card, a
    * folder with either or with `mergekit_config.yml`, a `layerloom.json`, `BASE+ADAPTER`, or a model. Any
    * program may have written the output.
    */
   against?: string | undefined;
-  /** The Python for `loads`: a path, or a name on the PATH; default: the harness's, else `python3`. */
+  /** Python for `loads`: a path, or a name on the PATH. Default: the Python of lm_eval, else `python3`. */
   python?: string | undefined;
 }
 
@@ -110,7 +109,7 @@ export const verify = (async (out: string, { against, onSample, ...options }: Ve
   const others = { againstInputs, loads, key, identity, issuer, python };
   for (const [name, value] of Object.entries(others))
     if (value !== undefined && value !== false)
-      throw invalidParameter(name, value, `nothing beside ${optionName('against')}`);
+      throw invalidParameter(name, value, `no value together with ${optionName('against')}`);
   checkSample(true, sample, seed);
   const draw = sample === undefined ? undefined : { share: sample, seed: seed ?? randomInt(2 ** 32) };
   return await verifyAgainst(out, against, { ...controls, draw, onSample });
@@ -154,7 +153,7 @@ const verifyOutput = async (
   const isRecorded = await isOutput(path, againstInputs ?? false, prover !== undefined);
   const record = isRecorded ? await readWrittenRecord(path) : undefined;
   if (againstInputs && record?.isMerge === false)
-    throw invalidParameter('againstInputs', true, `nothing for ${path}, which no merge wrote`);
+    throw invalidParameter('againstInputs', true, `no value for ${path}, which no merge wrote`);
   await using run = new Run(controls, false);
   const proof = await checkProof(path, record, prover, run).catch((error: unknown) => {
     throw run.reasonOf(error, {});
@@ -246,9 +245,7 @@ const checkSample = (againstInputs: boolean, sample: number | undefined, seed: n
     throw invalidParameter('seed', seed, 'a whole number, 0 or more');
 };
 
-/**
- * Returns why an output cannot be opened as a model or an adapter, or what its index lacks; null if neither.
- */
+/** Returns why an output cannot be opened as a model or adapter, or what its index lacks; null if neither. */
 const faultOfStructure = async (path: string): Promise<string | null> => {
   try {
     const { checkpoint } = await openModelOrAdapter(await parseAddress(path));
@@ -262,17 +259,17 @@ const faultOfStructure = async (path: string): Promise<string | null> => {
 const recordWarnings = (record: WrittenRecord | undefined): string[] => [
   ...(record === undefined || record.layerloom === version
     ? []
-    : [`this is layerloom ${version}, and the output was written by ${record.layerloom}`]),
+    : [`this is layerloom ${version}, but the output was written by ${record.layerloom}`]),
   ...(record !== undefined && record.isSealed === undefined
     ? [
-        `${provenanceName} has no checksum of itself, as earlier versions wrote it: an edit of it cannot be seen`,
+        `${provenanceName} was written by an earlier version, without a checksum of itself, so edits of it cannot be detected`,
       ]
     : []),
 ];
 
 /**
- * Plans a record's merge again. Only warns of changed inputs, because verification finds their effect; also
- * of an edited record that is no longer a recipe, because it already counts as damage.
+ * Plans a record's merge again. If inputs have changed, only warns, because verification finds the effect.
+ * Also only warns if an edited record is no longer a recipe, because the record already counts as damaged.
  */
 const planAgain = async (
   recipe: string,
@@ -293,7 +290,7 @@ const planAgain = async (
   }
 };
 
-/** Merges entries by file; a difference overrides equality. An unchanged card does not count as edited. */
+/** Merges entries by file. A difference overrides equality. */
 const together = (...lists: readonly (readonly VerifiedFile[])[]): VerifiedFile[] => {
   const files = new Map<string, VerifiedFile>();
   for (const one of lists.flat()) {

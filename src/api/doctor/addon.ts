@@ -9,9 +9,7 @@ import { type Finding, ok, problem, warning } from './finding.js';
 
 export interface AddonFacts {
   readonly file: string;
-  /**
-   * `shipped` with a release; `built` by `npm run build` or `layerloom build`; `given` by LAYERLOOM_ADDON.
-   */
+  /** `shipped` in a release; `built` by `npm run build` or `layerloom build`; `given` by LAYERLOOM_ADDON. */
   readonly origin: 'shipped' | 'built' | 'given';
   readonly instructionSet: string;
   readonly instructionSets: readonly string[];
@@ -76,7 +74,7 @@ export const platformFinding = ({ platform, arch, libc, rosetta }: PlatformFacts
 
 const origins = { shipped: 'shipped', built: 'a local build', given: 'named by LAYERLOOM_ADDON' } as const;
 
-/** @param facts of the addon, or the error of loading it, whose message has the remedy */
+/** @param facts about the addon, or the error of loading it, whose message has the remedy */
 export const addonFindings = (facts: AddonFacts | LayerloomError): Finding[] => {
   if (facts instanceof LayerloomError) return [problem('addon', facts.message)];
   const { file, origin, instructionSet, instructionSets: available } = facts;

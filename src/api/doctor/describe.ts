@@ -17,6 +17,6 @@ export const describeExamination = ({
   return [
     ...lines,
     '',
-    ok ? '  Merging works here.' : '  Merging does not work here: mend what is marked ✗.',
+    ok ? '  Merging works here.' : '  Merging does not work here: fix the findings marked ✗.',
   ].join('\n');
 };

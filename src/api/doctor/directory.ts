@@ -9,10 +9,10 @@ import { type Finding, ok, problem, warning } from './finding.js';
 
 export interface DirectoryFacts {
   readonly path: string;
-  /** The file system's type in the list of mounts, such as `ext4`, `apfs`, `nfs4`, if listed. */
+  /** File system's type in the list of mounts, such as `ext4`, `apfs`, `nfs4`; undefined if not listed. */
   readonly type: string | undefined;
   readonly free: number;
-  /** Why nothing can be written. */
+  /** Reason why nothing can be written. */
   readonly refusal: string | undefined;
   readonly links: readonly Exclude<Link, 'copy'>[];
 }

@@ -1,12 +1,12 @@
 /** `problem`: merging does not work; `warning`: it works with limitations. */
 export type Mark = 'ok' | 'warning' | 'problem';
 
-/** The result of one check. */
+/** Result of one check. */
 export interface Finding {
   readonly subject: string;
   readonly mark: Mark;
   readonly text: string;
-  /** The remedy, if one is needed. */
+  /** Remedy, if one is needed. */
   readonly remedy?: string | undefined;
 }
 

@@ -6,15 +6,15 @@ import { type Finding, ok, warning } from './finding.js';
 
 export interface MachineFacts {
   readonly cores: number;
-  /** Cores allowed by affinity and cgroup quota: the default of `--threads`. */
+  /** Number of cores that affinity and cgroup quota allow: the default of `--threads`. */
   readonly usableCores: number;
   readonly memory: number;
-  /** The cgroup's limit in bytes, version 1 or 2, if any. */
+  /** Cgroup's limit in bytes, version 1 or 2, if any. */
   readonly memoryLimit: number | undefined;
   readonly availableMemory: number;
 }
 
-/** Upper estimate of a merge's private memory with one thread: a few tiles, and Node itself. */
+/** Upper estimate of a merge's private memory with one thread: a few tiles, and Node. */
 const bytesForMerging = 256e6;
 
 export const examineMachine = (): MachineFacts => {

@@ -12,7 +12,7 @@ export interface HubCacheFacts {
   readonly path: string;
   /** Number of models; undefined if the directory does not exist. */
   readonly models: number | undefined;
-  /** Why it cannot be read, if it may exist. */
+  /** Reason why it cannot be read, if it may exist. */
   readonly unread?: string;
 }
 
@@ -30,7 +30,7 @@ export const examineHubCache = (env: NodeJS.ProcessEnv = process.env): HubCacheF
   try {
     return { path, models: readdirSync(path).filter((name) => name.startsWith('models--')).length };
   } catch (error) {
-    // Nothing has been downloaded yet, and merging needs no cache.
+    // A missing cache is fine: nothing has been downloaded yet, and merging needs no cache.
     return { path, models: undefined, ...(isMissing(error) ? {} : { unread: reasonOf(error) }) };
   }
 };
@@ -46,7 +46,7 @@ const startOf = (file: string): string => {
 };
 
 /**
- * Returns the interpreter of a script installed by pip: on line 1, or for long paths after `exec` on line 2.
+ * Returns the interpreter of a script that pip installed: on line 1, or a long path after `exec` on line 2.
  */
 export const pythonOf = (script: string): string | undefined =>
   /^(?:#!\s*|#!\/bin\/sh\n'''exec' "?)(?<python>[^\s"]*python[^\s"]*)/.exec(script)?.groups?.['python'];
@@ -55,7 +55,7 @@ const versionOf = (file: string): string | undefined => {
   const python = /(^|\/)python[\d.]*$/.test(file) ? file : pythonOf(startOf(file));
   if (python === undefined) return undefined;
   try {
-    // Importing `lm_eval` would first import torch, which takes ten seconds.
+    // Reads the version from metadata, because importing `lm_eval` imports torch, which takes ten seconds.
     const program = "import importlib.metadata as m; print(m.version('lm_eval'))";
     return execFileSync(python, ['-c', program], {
       encoding: 'utf8',
@@ -83,7 +83,7 @@ export const hubCacheFinding = ({ path, models, unread }: HubCacheFacts): Findin
     : warning(
         'hub cache',
         `${path} cannot be read: ${unread}`,
-        'models of the hub (`org/name`) are looked for there: name a directory of this user by HF_HOME',
+        'models of the hub (`org/name`) are searched there: set HF_HOME to a directory that you can read',
       );
 
 export const harnessFinding = ({ command, file, version }: HarnessFacts): Finding => {
@@ -97,5 +97,5 @@ export const harnessFinding = ({ command, file, version }: HarnessFacts): Findin
   const text = `${version ?? 'of unknown version'}, ${command === harnessName ? file : command}`;
   return version === knownHarnessVersion
     ? ok(harnessName, text)
-    : warning(harnessName, text, `layerloom was checked with ${knownHarnessVersion}: ${install}`);
+    : warning(harnessName, text, `layerloom was tested with ${knownHarnessVersion}: ${install}`);
 };
