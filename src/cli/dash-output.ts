@@ -13,7 +13,7 @@ export const resolveDash = (command: Command): void => {
   const option = command.options.find((one) => one.attributeName() === 'out');
   if (option === undefined || defaultOf(option) !== printsByDefault)
     throw new LayerloomError('USAGE', {
-      reason: `${option?.flags ?? '--out'}: \`-\` stands for stdout, to which \`${wholeName(command)}\` cannot write; name a path (./- for one of that name)`,
+      reason: `${option?.flags ?? '--out'}: \`-\` stands for stdout, but \`${wholeName(command)}\` cannot write there; name a path (./- for a file named -)`,
     });
   command.setOptionValue('out', undefined);
 };

@@ -8,8 +8,8 @@ import { reportError, runCommandLine } from './run-command-line.js';
 /** Exit code of a program ended by SIGPIPE, as shells report it. Node ignores SIGPIPE. */
 const readerGone = 141;
 
-// A closed pipe (`| head`) does not stop work and is not reported; only the exit code shows it. Any other
-// failed write is an error, even if the merge is complete.
+// If the pipe of stdout is closed (`| head`), work continues, and only the exit code tells. Any other failed
+// write is an error, even if the merge is complete.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') {
@@ -39,10 +39,10 @@ const endedUnsettled = (): void => {
 };
 process.once('exit', endedUnsettled);
 
-/** Milliseconds by which libraries' leftover work may delay the exit. */
+/** Maximum delay of the exit, in milliseconds, for work that libraries left behind. */
 const graceMs = 2000;
 
-/** Answers calls from other languages. Loaded on demand. */
+/** Answers calls from other languages. */
 const serve = async (...descriptors: string[]): Promise<number> =>
   (await import('./serve.js')).serve(...descriptors);
 

@@ -1,6 +1,6 @@
 import { methodsInSchema } from './schema.js';
 
-/** Commands by their names in other programs. */
+/** Names of commands in other programs, by our command. */
 const meant: Readonly<Record<string, readonly string[]>> = {
   swap: ['layer-swap', 'layer-swapping', 'exchange', 'graft', 'stitch'],
   soup: ['average', 'avg', 'mean', 'blend', 'ensemble', 'greedy-soup'],
@@ -43,13 +43,14 @@ export const otherCommands: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Returns what to use instead of a word that is not a command, if known. Reads methods' names from the
+ * Returns advice for a word that is not a command, if there is any. Reads the names of methods from the
  * schema, because importing the methods takes longer.
  */
 export const inPlaceOf = (word: string): string | undefined => {
   const methods = ['dare', ...methodsInSchema()].map(plainWord);
-  if (methods.includes(plainWord(word))) return 'it is a method, which a recipe names and merge runs';
+  if (methods.includes(plainWord(word)))
+    return 'it is a method: name it in a recipe, and run that with merge';
   return ['download', 'pull', 'fetch', 'get'].includes(word)
-    ? 'a command fetches the models that it needs by --download'
+    ? 'commands fetch the models that they need, with --download'
     : undefined;
 };

@@ -24,8 +24,8 @@ export const printTo = (other: Printer): void => {
 export const progressReceiver = (): Printer['progress'] => printer.progress;
 
 /**
- * Prints a line to stderr, where everything but data goes. Escapes control characters, except in our own
- * coloured bars.
+ * Prints a line to stderr, which gets everything except data. Escapes control characters, except in coloured
+ * bars.
  */
 export const printLine = (text: string): void => {
   const fitted = text.split('\n').map(fit).join('\n');
@@ -38,7 +38,7 @@ export const printLine = (text: string): void => {
 const fit = (line: string): string => {
   const width = columns() ?? Number.POSITIVE_INFINITY;
   if (stripVTControlCharacters(line).length <= width) return line;
-  // Commands and paths stay whole, for copying.
+  // Commands and paths stay on one line, so that they can be copied.
   if (line.startsWith('/') || [...madeCommands.keys()].some((made) => line.includes(made))) return line;
   const own = line.search(/\S/);
   const [first = '', ...others] = wrap(line.trimStart(), Math.max(width - own - 2, 20));
@@ -48,7 +48,7 @@ const fit = (line: string): string => {
   ].join('\n');
 };
 
-/** Text is not escaped, because the reader may save it as a file. */
+/** Does not escape the text, because the reader may save it as a file. */
 export const printText = (text: string): void => {
   printer.out(`${text}\n`);
 };
@@ -62,7 +62,7 @@ export const forgetPrinted = (): void => {
   printed = 'nothing';
 };
 
-/** Escapes control characters, which does not change the value. */
+/** Escapes control characters; the JSON value stays the same. */
 export const printJson = (value: unknown): void => {
   printed = 'document';
   printText(visible(JSON.stringify(value, null, 2)));

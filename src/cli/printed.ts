@@ -31,9 +31,9 @@ import type { CheckpointSummary } from './text/models/inspect.js';
 import type { AdapterSummary } from './text/models/inspect-adapter.js';
 
 // Output of commands with `--json`: the document, or the last line after events. scripts/python-results.mjs
-// makes the Python package's types from these.
+// generates the Python package's types from these types.
 
-/** A tensor of a printed plan, without the formula, which is internal and may change between versions. */
+/** Tensor of a printed plan. The formula is opaque: it is internal and may change between versions. */
 export interface PrintedTensor extends Omit<PlannedTensor, 'expression'> {
   readonly expression: Readonly<Record<string, unknown>>;
 }
@@ -50,15 +50,14 @@ export interface PrintedPlan extends Omit<MergePlan, 'shards'> {
   readonly shards: readonly PrintedShard[];
 }
 
-/** A checkpoint, and the adapter of `BASE+ADAPTER`. */
 export interface InspectedCheckpoint extends CheckpointSummary {
   readonly adapter?: AdapterSummary;
 }
 
-/** Has the experiment in the form for Python's `run_experiment`. */
+/** Suggestion, with the experiment in the form that Python's `run_experiment` takes. */
 export interface PrintedSuggestion extends Omit<Suggestion, 'experiment'> {
   readonly experiment: Readonly<Record<string, unknown>>;
-  /** With `--out`: the command that runs the experiment. */
+  /** Command that runs the experiment, with `--out`. */
   readonly next?: string;
 }
 
@@ -66,14 +65,14 @@ export interface PrintedPartition extends Partition {
   readonly layerloom: string;
 }
 
-/** The end of a batch without failures. */
+/** End of a batch without failures. */
 export interface BatchDone extends Omit<BatchResult, 'merges'> {
   readonly event: 'done';
   readonly failed: number;
   readonly next?: string;
 }
 
-/** The end of an evaluation without failures. */
+/** End of an evaluation without failures. */
 export interface EvaluationDone extends Omit<EvaluationOutcome, 'experiment'> {
   readonly event: 'done';
   readonly next?: string;
@@ -105,10 +104,10 @@ export interface PlannedBatch {
   };
   /** Merges in the order in which they finish. */
   readonly stages: readonly { readonly merges: readonly string[]; readonly bytesToWrite: number }[];
-  /** Value for `expect` in runs of the same version and experiment. */
+  /** Value for `expect` in runs with the same version and experiment. */
   readonly stamp: string;
   readonly tasks: {
-    /** Tasks that only the missing harness would know. */
+    /** Tasks that could not be checked, because the harness is not installed. */
     readonly unchecked: readonly string[];
     readonly failed: readonly { readonly task: string; readonly code: string; readonly message: string }[];
   };
@@ -131,7 +130,7 @@ export interface ScoreTables {
 
 export interface WrittenTables {
   readonly out: string;
-  /** Names of tables, with the base if there are several: `llama/table-1`. */
+  /** Names of tables; with several bases, after the name of the base: `llama/table-1`. */
   readonly tables: readonly string[];
 }
 

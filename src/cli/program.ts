@@ -44,7 +44,7 @@ import type { CommandDeclaration } from './framework/command.js';
 import { addExamples, commandGroups, ExampleCommand, helpLayout, optionGroups } from './framework/help.js';
 import { hasColours } from './print.js';
 
-/** Commands by name. A command's module runs only if the command is added. */
+/** Commands by name. A command's module is only evaluated if the command is added. */
 const commands: Readonly<Record<string, () => CommandDeclaration>> = {
   swap: () => swap,
   soup: () => soup,
@@ -89,15 +89,17 @@ const commands: Readonly<Record<string, () => CommandDeclaration>> = {
 
 export const isCommand = (name: string): boolean => Object.hasOwn(commands, name);
 
-/** Errors are thrown; commander neither prints nor exits. @param only the command to add, or all */
+/**
+ * Errors are thrown: commander neither prints nor exits. @param only the single command to add; default: all
+ */
 export const buildProgram = (only?: string): Command => {
   const program = new ExampleCommand('layerloom');
   program
-    .description('Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory')
+    .description('Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, with little memory')
     .optionsGroup(optionGroups.messages)
     .version(version, '-V, --version', 'print the version; with --json also the platform')
     .addHelpOption(
-      new Option('-h, --help', 'print this help; -h prints it in short').helpGroup(optionGroups.messages),
+      new Option('-h, --help', 'print this help; -h prints a short form').helpGroup(optionGroups.messages),
     )
     .configureHelp(helpLayout)
     .exitOverride()
@@ -115,7 +117,7 @@ export const buildProgram = (only?: string): Command => {
   addExamples(program, [
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 -o ./merged',
-      'the language of one expert, the task of another',
+      'combine the language of one expert with the task of another',
     ],
     ['layerloom merge recipe.yaml --dry-run', 'print the plan of a recipe'],
     ['layerloom swap --help', 'the options of a command'],

@@ -30,7 +30,7 @@ export const reportError = (
   const message = known?.message ?? messageOf(error);
   if (!isQuiet(args)) known?.context.warnings?.forEach(warn);
   note(`error: ${message}`);
-  // Usage errors need no stack.
+  // Usage errors are printed without a stack.
   const isVerbose = args.includes('-v') || args.includes('--verbose');
   if (isVerbose && known?.exitCode !== exitCodes.usage) note(inspect(error));
   if (args.includes('--json')) printError({ error: known ?? internal(error) }, args);
@@ -53,7 +53,7 @@ export interface ReportedError {
   readonly warnings: readonly string[];
 }
 
-/** Describes an error to Python, with parameter names instead of options. */
+/** Describes an error for Python, with names of parameters instead of options. */
 export const describeError = (error: unknown, args: readonly string[], program: Command): ReportedError => {
   const known = asLayerloomError(error, args, program, pythonName);
   const { message, ...described } = known?.toJSON() ?? internal(error);
@@ -73,7 +73,7 @@ const inPython = (text: string, { options }: Command): string =>
 
 const eventCommands = ['batch', 'evaluate', 'search'];
 
-/** Prints an error as JSON, unless stdout already has a document, which states the failure. */
+/** Prints an error as JSON, unless stdout already has a document, which then states the failure. */
 const printError = (value: object, [command = '']: readonly string[]): void => {
   if (printedJson() === 'document') return;
   if (printedJson() === 'events' || eventCommands.includes(command)) printJsonLine(value);
@@ -140,12 +140,12 @@ const helpedIn = (args: readonly string[]): readonly string[] | undefined => {
   return beforeDashes(args).some((word) => word === '-h' || word === '--help') ? words : undefined;
 };
 
-/** Reads words as other programs do: `-v` alone prints the version, and `swap help` is `help swap`. */
+/** Reads words as other programs do: `-v` alone prints the version, and `swap help` means `help swap`. */
 const readAsElsewhere = (given: readonly string[], program: Command): readonly string[] => {
   if (given.join() === '-v') return ['--version'];
   const { command, path } = commandOf(program, given);
   const asksForHelp = path.length > 0 && given.length === path.length + 1 && given.at(-1) === 'help';
-  // A model may have this name.
+  // A model may be named `help`.
   const isAFile = command.registeredArguments.length > 0 && existsSync('help');
   return asksForHelp && !isAFile ? ['help', ...path] : given;
 };
@@ -159,7 +159,7 @@ const builtProgram = (only?: string): Command => {
   return program;
 };
 
-/** Has a single command, unless help, errors or completion may name others. */
+/** Builds the program with a single command, unless help, errors or completion may name other commands. */
 const programFor = ([name = '', ...rest]: readonly string[]): Command =>
   builtProgram(isCommand(name) && name !== 'completion' && helpedIn(rest) === undefined ? name : undefined);
 
@@ -193,7 +193,6 @@ export const runCommandLine = async (
     else if (asksForVersionAsJson(args)) printJson(describeInstallation());
     else if (asksForHelpAsJson(args)) printJson({ commands: describeNamed(program, args) });
     else await program.parseAsync(args, { from: 'user' });
-    // `diff --exit-code` sets it.
     return Number(process.exitCode ?? 0);
   } catch (error) {
     // Commander also throws after printing help or the version.
@@ -204,7 +203,7 @@ export const runCommandLine = async (
       process.stderr.write(`${process.stderr.isTTY ? text : stripVTControlCharacters(text)}\n`);
       return exitCodes.usage;
     }
-    // Builds a new program, because parsing again for messages would keep former values.
+    // Builds a new program: parsing again for the message would keep former values.
     return report(error, args, buildProgram());
   } finally {
     spellAsBefore();

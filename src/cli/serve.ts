@@ -14,22 +14,18 @@ import { describeError, type ReportedError, runCommandLine } from './run-command
 // (python/layerloom/_engine.py). Requests are lines of JSON on stdin. Answers go to the descriptor in the
 // argument, because plugins may print to stdout.
 //
-//   in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT},
-//         "memory": {PATH: [[BYTES, ADDRESS], …], …}}
-//   in   {"stop": ID}
-//   in   {"scratch": ID, "bytes": NUMBER, "beside": PATH, "name": NAME}
-//   in   {"release": ID}
-//   out  {"call": ID, "progress": {"phase", "done", "total", …}}   any number of the first three
-//   out  {"call": ID, "event": {"event": NAME, …}}
-//   out  {"call": ID, "note": TEXT}
-//   out  {"call": ID, "result": what --json prints}                at the end; for a scratch {"directory"}
-//   out  {"call": ID, "error": {"code", "message", "details", "exitCode", "warnings"}}   instead of a result
+// in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT}, "memory": {PATH:
+// [[BYTES, ADDRESS], …], …}} in   {"stop": ID} in   {"scratch": ID, "bytes": NUMBER, "beside": PATH, "name":
+// NAME} in   {"release": ID} out  {"call": ID, "progress": {"phase", "done", "total", …}}   any number of the
+// first three out  {"call": ID, "event": {"event": NAME, …}} out  {"call": ID, "note": TEXT} out  {"call":
+// ID, "result": what --json prints}                at the end; for a scratch {"directory"} out  {"call": ID,
+// "error": {"code", "message", "details", "exitCode", "warnings"}}   instead of a result
 //
 // Commands run one at a time, in order, because directory and environment belong to the process. When the
 // input ends, a running command stops as by Ctrl-C.
 //
-// A scratch is a directory in memory if there is room for its bytes, else in `beside`. It is removed on release
-// or when the input ends, because the caller may be killed while it writes there.
+// A scratch is a directory in memory if there is room for its bytes, else in `beside`. It is removed on
+// release or when the input ends, because the caller may be killed while it writes there.
 //
 // A path in `memory` is a file whose bytes lie in the caller's memory, read through a second descriptor, the
 // caller's /proc/self/mem. The caller keeps these bytes until it has the result.
@@ -57,7 +53,7 @@ type Call = Extract<Request, { call: number }>;
 type ScratchRequest = Extract<Request, { scratch: number }>;
 
 let answers = 1;
-/** The caller's memory, if it can be read. */
+/** Descriptor of the caller's memory, if it can be read. */
 let callersMemory: number | undefined;
 
 /** Writes an answer, blocking. Ignores errors: if the caller is gone, the input ends too. */
@@ -122,7 +118,6 @@ class Scratches {
   }
 }
 
-/** Opens the caller's tensors as files. */
 class Tensors implements Disposable {
   readonly #files = new Map<string, number>();
 
@@ -201,9 +196,9 @@ export const serve = async (descriptor = '1', memory?: string): Promise<number> 
   const stop = (call: number | undefined): void => {
     if (call === undefined || call !== running) return;
     if (process.listenerCount('SIGINT') > 0) process.emit('SIGINT', 'SIGINT');
-    // If the caller is gone, work that cannot stop is abandoned.
+    // If the caller is gone, abandons work that cannot be stopped.
     else if (ended) abandon();
-    // The command has not registered its handler yet; tries again.
+    // Tries again, because the command has not registered its handler yet.
     else setTimeout(stop, progressMs, call);
   };
 

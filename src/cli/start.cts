@@ -1,6 +1,6 @@
 // Loads the bundle, which is both command line and library, so that plugins share the library's modules.
-// Caches compiled code in the user's cache: Node 20 has no compile cache, and compiling takes a third of a
-// short command's time.
+// Caches compiled code in the user's cache folder, because compiling takes a third of a short command's time
+// and Node 20 has no compile cache.
 
 const {
   constants,
@@ -25,14 +25,11 @@ const { runInThisContext, Script } = require('node:vm') as typeof import('node:v
 const { foreignBelow } =
   require('../core/base/files/own-directory.js') as typeof import('../core/base/files/own-directory.js');
 
-/** The bundle of scripts/bundle-program.mjs. The first line is a hash of the rest, which is a function. */
+/** Bundle of scripts/bundle-program.mjs: a first line with a hash of the rest, then a function. */
 const file = join(__dirname, 'layerloom.cjs');
 const source = readFileSync(file, 'latin1');
 
-/**
- * Returns the folder of compiled code; undefined without a cache folder, or if Node's compile cache is
- * disabled.
- */
+/** Returns the folder of compiled code; undefined without one, or if Node's compile cache is disabled. */
 const folder = (): string | undefined => {
   const { XDG_CACHE_HOME: cache = '', HOME: home = '', NODE_DISABLE_COMPILE_CACHE: off = '' } = process.env;
   const parent = isAbsolute(cache) ? cache : isAbsolute(home) ? join(home, '.cache') : undefined;
@@ -40,8 +37,8 @@ const folder = (): string | undefined => {
 };
 
 const kept = folder();
-// Compiled code contains its source's path for stack traces, so each installation has its own, as has each
-// set of V8 flags.
+// Compiled code contains its source's path for stack traces, so each installation and set of V8 flags has its
+// own.
 const program = createHash('sha256')
   .update(source.slice(0, source.indexOf('\n')))
   .update(`${file} ${cachedDataVersionTag()}`)
@@ -52,7 +49,7 @@ const name = `${program}-${process.version}-${process.arch}`;
 const hashBytes = 32;
 const hashOf = (code: Buffer): Buffer => createHash('sha256').update(code).digest();
 
-/** Several times the usual bytes of compiled code. */
+/** Maximum size, several times the usual size of compiled code. */
 const mostBytes = 64 * 1024 * 1024;
 
 /** True if only this user can replace the folder or its files. */
@@ -65,7 +62,7 @@ const isOwn = (code: string): boolean => foreignBelow(dirname(code), code) === u
 const readCompiled = (path: string): Buffer | undefined => {
   try {
     if (!isOwn(dirname(path))) return undefined;
-    // Opens neither a link nor a pipe, which could block.
+    // Does not open links, or pipes, which could block.
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const found = fstatSync(fd);
@@ -105,7 +102,7 @@ const writeCompiled = (path: string, script: import('node:vm').Script, into: str
     // Node's recursive mkdir never returns if the parent accepts no directories, such as /proc.
     for (const each of [dirname(dirname(into)), dirname(into), into])
       if (!existsSync(each)) {
-        // Under sudo the home belongs to another user, who could not replace our folder.
+        // Under sudo, the home belongs to another user, who could not replace our folder.
         if (statSync(dirname(each)).uid !== process.getuid?.()) return;
         mkdirSync(each, { mode: 0o700 });
       }
@@ -129,14 +126,14 @@ interface Bundle {
   readonly library: () => object;
 }
 
-/** Returns the use that names compiled code: a command, its dry run, or help. */
+/** Returns the name for compiled code by its use: a command, its dry run, or help. */
 const useOf = (args: readonly string[]): string => {
   const [command = ''] = args;
   if (args.includes('--help') || args.includes('-h') || !/^[a-z][a-z-]{0,20}$/.test(command)) return 'help';
   return args.includes('--dry-run') ? `${command}-dry-run` : command;
 };
 
-/** @param use names the compiled code, which has only the functions that ran */
+/** @param use name of the compiled code, which contains only the functions that ran */
 const load = (use: string): Bundle => {
   // Test runners give each file its own realm, which the bundle's errors must belong to.
   if (runInThisContext('Error') !== Error) return require('./layerloom.cjs') as Bundle;
@@ -153,7 +150,7 @@ const load = (use: string): Bundle => {
     kept !== undefined &&
     (cachedData === undefined || script.cachedDataRejected === true)
   )
-    // Functions called so far are compiled; a failed command may have called few.
+    // Saves the functions that ran. A failed command may have run only few.
     process.once('exit', (code) => {
       if (code === 0) writeCompiled(path, script, kept);
     });

@@ -7,7 +7,7 @@ import { argumentTerm, firstClause, wholeName } from './framework/help.js';
 import { spellingsOf, whyRefused } from './options/spellings.js';
 import { inPlaceOf, otherCommands, plainWord } from './other-commands.js';
 
-/** Commander's codes for missing or surplus words, often caused by a misspelt option. */
+/** Commander's codes for missing or surplus words. A misspelt option often causes them. */
 const aboutWords = [
   'commander.unknownOption',
   'commander.missingMandatoryOptionValue',
@@ -44,8 +44,7 @@ const listed = (words: readonly string[], last: string): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
 
 /**
- * Returns candidates that begin like the word, up to the end of the shorter one, with at least `shortest`
- * letters.
+ * Returns candidates that begin like the word, to the end of the shorter one, at least `shortest` letters.
  */
 const completions = (word: string, candidates: readonly string[], shortest: number): string[] => {
   if (word.length < shortest) return [];
@@ -54,7 +53,7 @@ const completions = (word: string, candidates: readonly string[], shortest: numb
   return candidates.filter((one) => one.length >= shortest && word.startsWith(one));
 };
 
-/** Returns an option with another name, a similar one, or those that begin with the word. */
+/** Returns the options that a flag may mean: another spelling, a similar one, or those that begin so. */
 const meantOptions = (flag: string, known: readonly string[]): readonly string[] => {
   const shown = new Map(known.flatMap((long) => spellingsOf(long).map((spelling) => [spelling, long])));
   const found = shown.has(flag) ? flag : flag.startsWith('--') ? nearest(flag, shown.keys()) : undefined;
@@ -72,13 +71,12 @@ const longsOf = (command: Command): string[] =>
 const ofArguments =
   /^--(models?|inputs?|path|file|dir|directory|config|recipe|checkpoints?|experiment)-?\d*$/;
 
-/** In these commands, models and files are arguments, not options. */
+/** Explains a flag for something that is an argument in this command. */
 const byArguments = (flag: string, command: Command): string | undefined => {
   const names = command.registeredArguments.map((argument) => argument.name());
   const isNamed = names.some((name) => spellingsOf(`--${name}`).includes(flag));
   if (!ofArguments.test(flag) && !isNamed) return undefined;
-  if (names.length > 0)
-    return `it is given without an option: \`${command.createHelp().commandUsage(command)}\``;
+  if (names.length > 0) return `give it without an option: \`${command.createHelp().commandUsage(command)}\``;
   const mandatory = command.options.filter((one) => one.mandatory).flatMap(({ long }) => long ?? []);
   return mandatory.length === 0 ? undefined : `models are named by ${listed(mandatory, 'and')}`;
 };
@@ -101,7 +99,7 @@ const unknownOption = (given: string, command: Command, program: Command): Layer
     command === program &&
     program.commands.some((one) => one.options.some(({ long, short }) => long === spelt || short === flag));
   if (isOfCommands)
-    return usageError(`${flag} is an option of commands, and follows the name of one; ${seeHelp(program)}`);
+    return usageError(`${flag} is an option of commands: write it after the command; ${seeHelp(program)}`);
   const meant = meantOptions(isKnown ? spelt : dashed, known);
   const needed = missingOptions(command);
   const needs =
@@ -109,7 +107,7 @@ const unknownOption = (given: string, command: Command, program: Command): Layer
   return usageError(`unknown option ${flag}; ${needs}${advice(meant, command)}`);
 };
 
-/** Several options of another program must be left out. */
+/** Returns one error for several options of another program that must all be left out. */
 const refusedTogether = (unknown: readonly string[], command: Command): LayerloomError | undefined => {
   const known = longsOf(command).flatMap((long) => spellingsOf(long));
   const flags = unknown
@@ -134,8 +132,7 @@ const plainFlag = (flag: string): string =>
     .replaceAll('_', '-')}`;
 
 /**
- * Returns the error for `-out DIR`, which would be read as `-o ut`, and for `–out`, whose dash is from a word
- * processor.
+ * Returns an error for `-out DIR`, which would be read as `-o ut`, and for `–out`, with a typographic dash.
  */
 export const wrongDashIn = (args: readonly string[], program: Command): LayerloomError | undefined => {
   const { command, path } = commandOf(program, args);
@@ -173,7 +170,7 @@ const meantCommands = (word: string, path: readonly string[], program: Command):
   if (path.length > 0) return [];
   const below = subcommandsNamed(program, word);
   if (below.length > 0) return below;
-  // A file or directory without a command before it.
+  // The word is a file or directory that lacks a command before it.
   if (/\.(ya?ml|json|md)$/i.test(word)) return [`merge ${shellPath(word)}`];
   return word.includes('/') ? [`inspect ${shellPath(word)}`] : [];
 };
@@ -187,7 +184,6 @@ const unknownCommand = (word: string, path: readonly string[], program: Command)
   );
 };
 
-/** Returns an error for help on an unknown command; commander would print help on all commands. */
 export const unknownHelpOf = (names: readonly string[], program: Command): LayerloomError | undefined => {
   const { command, path } = commandOf(program, names);
   const unknown = names[path.length];
@@ -197,14 +193,14 @@ export const unknownHelpOf = (names: readonly string[], program: Command): Layer
 
 const withValue = ({ flags }: Option): string => flags.replace(/^-\w, /, '');
 
-/** Finds an option in place of another's value; `--directive --time=1` is intended. */
+/** Returns an error if an option was taken as the value of another. `--directive --time=1` is intended. */
 export const swallowedIn = (command: Command): LayerloomError | undefined => {
   const longs = longsOf(command);
   for (const option of command.options) {
     const value: unknown = command.getOptionValue(option.attributeName());
     if (typeof value !== 'string' || !longs.includes(value.replace(/=.*$/s, ''))) continue;
     return usageError(
-      `${withValue(option)} has no value: ${value} follows, which is an option; ${seeHelp(command)}`,
+      `${withValue(option)} has no value, because the option ${value} follows; ${seeHelp(command)}`,
     );
   }
   return undefined;
@@ -216,10 +212,9 @@ const yaml = /\.ya?ml$/i;
 
 const hintsAbout = (extra: readonly string[], name: string): string[] => {
   if (extra.length === 0) return [];
-  if (extra.every((word) => /^[\d.,]+$/.test(word)))
-    return ['several values are joined by commas, as in 1,2'];
+  if (extra.every((word) => /^[\d.,]+$/.test(word))) return ['join several values by commas, as in 1,2'];
   if (name === 'merge' && extra.some((word) => yaml.test(word)))
-    return ['the recipe comes first, and -o names the output'];
+    return ['give the recipe first, and the output with -o'];
   if (extra.some((word) => word.trim() === ''))
     return ['a space seems to follow the \\ at the end of a line'];
   return name === 'merge' ? ['soup averages models, and swap exchanges their layers'] : [];
@@ -250,7 +245,7 @@ const misfit = (command: Command, operands: readonly string[]): LayerloomError =
   const parts = [
     ...(extra.length === 0
       ? []
-      : [`${name} takes ${takes}, and ${said(extra)} ${extra.length === 1 ? 'is' : 'are'} left over`]),
+      : [`${name} takes ${takes}; ${said(extra)} ${extra.length === 1 ? 'is' : 'are'} too many`]),
     ...(out === undefined ? hintsAbout(extra, name) : []),
     ...(missing.length === 0
       ? []

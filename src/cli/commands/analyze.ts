@@ -12,7 +12,7 @@ export const analyze = command({
   arguments: {
     experts: argument(
       '[expert...]',
-      'experts: each a model, or NAME=MODEL; not needed where --task, --lang or --from name all',
+      'experts: each a model, or NAME=MODEL; not needed if --task, --lang or --from name them all',
     ),
   },
   options: {
@@ -22,7 +22,7 @@ export const analyze = command({
     from: option('--from <file...>', 'NAME.mav.safetensors of earlier analyses, read instead of weights'),
     thresholds: option(
       '--threshold <t>',
-      'rows whose MAV is above it count as changed; auto: what a third of the changed rows of the layers’ matrices exceed; NAME=T: of one expert',
+      'rows with a MAV above this count as changed; auto: the MAV that one third of the changed rows in layers are above; NAME=T: only for this expert',
       { repeatable: true, default: '1e-5' },
     ),
     rows: choiceOption('--rows <which>', 'rows are input or output features', ['input', 'output'], 'input'),
@@ -38,15 +38,12 @@ export const analyze = command({
     }),
     topShare: numberOption(
       '--top-share <s>',
-      'overlap of the largest changes of each pair: the share of the rows of each matrix, such as 0.1, that changed most',
+      'also compare the largest changes of each pair: the rows of each matrix, this share of them, that changed most (0.1)',
     ),
     compare: option('--compare <csv...>', 'published tables to draw beside the experts'),
     stack,
     config,
-    allowNonFinite: option(
-      '--allow-non-finite',
-      'leave out rows with a NaN or an infinity, instead of refusing them',
-    ),
+    allowNonFinite: option('--allow-non-finite', 'skip rows with NaN or infinity, instead of refusing them'),
     out: option('-o, --out <dir>', 'directory for the files', { required: true, group: optionGroups.output }),
     download: download(),
     threads,
@@ -58,15 +55,15 @@ export const analyze = command({
     ],
     [
       'layerloom analyze --base ./llama-3.1-8b --task ./math-1 --lang ./swh-1 -o ./analysis-roles',
-      'say what a layer swap keeps of what each has learnt',
+      'show how much of each expert’s changes a layer swap keeps',
     ],
     [
       'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --threshold swh-1=1.9e-5 -o ./analysis-figure-2',
-      'the paper’s Figure 2: 1e-5, and for its language expert 1.9e-5',
+      'the thresholds of the paper’s Figure 2: 1e-5, and 1.9e-5 for the language expert',
     ],
     [
       'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --top-share 0.1 -o ./analysis-top',
-      'how many of the rows that changed most the experts share',
+      'how many of the most changed rows are the same in both experts',
     ],
     [
       'layerloom analyze --from ./analysis/math-1.mav.safetensors --threshold auto -o ./analysis-auto',

@@ -18,7 +18,7 @@ export const apply = command({
     ['layerloom apply ./llama-3.1-8b ./math-lora -o ./math-1', 'full weights, in as many shards as layers'],
     [
       'layerloom apply ./llama-3.1-8b ./math-lora --dtype bfloat16 -o ./math-1-bf16',
-      'a quantised base dequantised on the way',
+      'also dequantises the base if it is quantised',
     ],
   ],
   run: async ({ base, adapter, ...given }) => {

@@ -5,15 +5,20 @@ import { threads } from '../options/common.js';
 export const attest = command({
   name: 'attest',
   group: 'looking',
-  summary: 'state how an output was made, and sign it',
-  arguments: { out: argument('<out>', 'a directory that a merge wrote; with --key or --keyless any folder') },
+  summary: 'write a statement of how an output was made, and sign it',
+  arguments: {
+    out: argument('<out>', 'a directory that a merge wrote; with --key or --keyless, any folder'),
+  },
   options: {
     key: option('--key <file>', 'sign all files with a private key in PEM (EC P-256 or Ed25519)'),
     keyless: option(
       '--keyless',
-      "sign all files by the identity of this CI job or of the token in SIGSTORE_ID_TOKEN, through Sigstore's public log",
+      "sign all files with the identity of this CI job, or of the token in SIGSTORE_ID_TOKEN, in Sigstore's public log",
     ),
-    bom: option('--bom <file>', 'also write a bill of materials: CycloneDX 1.7, inputs as ancestors'),
+    bom: option(
+      '--bom <file>',
+      'also write a bill of materials (CycloneDX 1.7) with the inputs as ancestors',
+    ),
     threads,
   },
   examples: [
@@ -21,9 +26,9 @@ export const attest = command({
     ['layerloom attest ./merged --key ./private.pem', 'also sign the folder, into model.sig'],
     [
       'layerloom attest ./merged --keyless',
-      'sign it by an identity instead of a key, with sigstore installed',
+      'sign with an identity instead of a key (needs the package sigstore)',
     ],
-    ['layerloom attest ./merged --bom ./merged.cdx.json', 'also list its files and inputs for CycloneDX'],
+    ['layerloom attest ./merged --bom ./merged.cdx.json', 'also list files and inputs as CycloneDX'],
   ],
   run: async (given) => (await import('../work/models/attest.js')).attestCommand(given),
 });

@@ -6,11 +6,11 @@ import { attestOption, mergeOptions, tokenizer } from '../options/merging.js';
 export const batch = command({
   name: 'batch',
   group: 'experiments',
-  summary: 'run an experiment: every pair, configuration and language, each distinct shard written once',
+  summary: 'run an experiment: merge every pair with every configuration, writing equal shards only once',
   arguments: {
     experiment: argument(
       '<experiment>',
-      'a YAML file (layerloom experiment init writes one), or the experiment itself, as a text that begins with {',
+      'a YAML file (layerloom experiment init writes one), or the text of an experiment, beginning with {',
     ),
   },
   options: {
@@ -18,10 +18,10 @@ export const batch = command({
       default: '.store in the output',
     }),
     first: option('--first <pattern...>', 'merges to finish first, by name; * stands for any text'),
-    write: option('--write <pattern>', 'write only merges of this name; the others are only recorded', {
+    write: option('--write <pattern>', 'write only merges with this name; the others are only recorded', {
       repeatable: true,
     }),
-    inPlace: inPlace('write no merge: record them, for layerloom evaluate --in-place'),
+    inPlace: inPlace('write no merges, only record them for layerloom evaluate --in-place'),
     part: option('--part <i/n>', 'make only part i (from 0) of n of the shards, and no merges'),
     expect,
     analysis,
@@ -30,7 +30,7 @@ export const batch = command({
     ...mergeOptions({ link: 'hard' }),
   },
   examples: [
-    ['layerloom batch study.yaml -o ./study --dry-run', 'print the cost, from headers alone'],
+    ['layerloom batch study.yaml -o ./study --dry-run', 'print the cost, reading only headers'],
     ['layerloom batch study.yaml -o ./study', 'run all merges'],
     [
       'layerloom batch study.yaml -o ./study --resume',

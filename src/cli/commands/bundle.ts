@@ -11,14 +11,14 @@ export const bundle = command({
   arguments: { directory: argument('<dir>', 'the directory of a batch, with or without scores') },
   options: {
     out: option('-o, --out <file>', 'the tar file to write', { required: true, group }),
-    dryRun: option('--dry-run', 'print what the file would hold, and write nothing', {
+    dryRun: option('--dry-run', 'print what the file would contain, and write nothing', {
       group: optionGroups.running,
     }),
     force: option('--force', 'replace the file if it exists', { group }),
   },
   examples: [
-    ['layerloom bundle ./study -o study.tar --dry-run', 'what it holds and what it leaves out'],
-    ['layerloom bundle ./study -o study.tar', 'a file to publish, the same for the same study'],
+    ['layerloom bundle ./study -o study.tar --dry-run', 'what the file would contain, and what not'],
+    ['layerloom bundle ./study -o study.tar', 'a file to publish; the same study gives the same bytes'],
   ],
   run: async (given) => (await import('../work/studies/bundle.js')).bundleCommand(given),
 });

@@ -4,7 +4,7 @@ import { dryRemoval } from '../options/common.js';
 
 const ls = command({
   name: 'ls',
-  summary: 'list the models, with their bytes that are here, and when they were used',
+  summary: 'list the models, their size on this disk, and when they were last used',
   examples: [
     ['layerloom cache ls', 'list the models'],
     ['layerloom cache ls --json', 'the same with every file, as JSON'],
@@ -14,16 +14,16 @@ const ls = command({
 
 const gc = command({
   name: 'gc',
-  summary: 'remove models, but those that a process is using',
+  summary: 'remove models, except those that a process is using',
   arguments: { models: argument('[model...]', 'org/name, or org/name@commit') },
   options: {
-    olderThan: option('--older-than <age>', 'models that were not used for this long: 30d, 12h'),
+    olderThan: option('--older-than <age>', 'models not used for this long: 30d, 12h'),
     all: option('--all', 'all models'),
     dryRun: dryRemoval,
   },
   examples: [
-    ['layerloom cache gc --older-than 30d', 'remove models that were not used for a month'],
-    ['layerloom cache gc --all --dry-run', 'print what the models take on the disk'],
+    ['layerloom cache gc --older-than 30d', 'remove models not used for 30 days'],
+    ['layerloom cache gc --all --dry-run', 'print how much disk space the models take'],
   ],
   run: async (given) => (await import('../work/models/cache.js')).cacheGcCommand(given),
 });
@@ -31,10 +31,10 @@ const gc = command({
 export const cache = commandOfCommands({
   name: 'cache',
   group: 'hub',
-  summary: 'list and clear the models of the hub that --download fetched in part',
+  summary: 'list and remove hub models that --download fetched in part only',
   commands: [ls, gc],
   examples: [
     ['layerloom cache ls', 'list the models'],
-    ['layerloom cache gc --older-than 30d', 'remove models that were not used for a month'],
+    ['layerloom cache gc --older-than 30d', 'remove models not used for 30 days'],
   ],
 });

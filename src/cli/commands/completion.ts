@@ -10,7 +10,7 @@ export const completion = command({
   examples: [
     [
       'layerloom completion bash >> ~/.bash_completion',
-      'bash with bash-completion, from the next shell on; else append to ~/.bashrc',
+      'bash with bash-completion, from the next shell; otherwise append to ~/.bashrc',
     ],
     ['layerloom completion zsh > ~/.zfunc/_layerloom', 'zsh, with ~/.zfunc in fpath before compinit'],
     ['layerloom completion fish > ~/.config/fish/completions/layerloom.fish', 'fish'],

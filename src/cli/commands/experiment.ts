@@ -11,28 +11,31 @@ import { snakemake } from './snakemake.js';
 
 const init = command({
   name: 'init',
-  summary: "write an experiment's file, to be edited",
+  summary: 'write an experiment file for you to edit',
   options: {
-    preset: option('--preset <preset>', 'the merges, see below', { required: true, choices: presetNames }),
+    preset: option('--preset <preset>', 'the merges to make; see below', {
+      required: true,
+      choices: presetNames,
+    }),
     base: option('--base <model>', 'the model that all experts were fine-tuned from'),
     tasks: option('--task <name=dir...>', 'task experts'),
     languages: option('--lang <lang:name=dir...>', 'language experts'),
     training: option(
       '--training <dir...>',
-      'directories of layerloom train init: base, and every checkpoint that can be used',
+      'directories of layerloom train init: take the base and all usable checkpoints',
     ),
-    selection: option('--selection <file>', 'the choice of layerloom select: base and experts'),
-    benchmarks: option('--benchmarks <names>', 'what to measure, with commas: mgsm,flores; see below', {
+    selection: option('--selection <file>', 'file of layerloom select: take the base and the chosen experts'),
+    benchmarks: option('--benchmarks <names>', 'benchmarks, separated by commas: mgsm,flores; see below', {
       default: 'mgsm',
       parse: toBenchmarks,
     }),
     data: option('--data <dir>', 'directory of local data', { default: 'the hub' }),
-    limit: numberOption('--limit <n>', 'only the first problems of each task'),
+    limit: numberOption('--limit <n>', 'number of problems to score in each task, from the first'),
     problems: option(
       '--problems <first-last>',
-      'the only rows of each task that may be scored, such as 200-249: those that no expert was trained on',
+      'rows of each task that may be scored, such as 200-249: those on which no expert was trained',
     ),
-    maxTokens: numberOption('--max-tokens <n>', 'the most tokens of an answer'),
+    maxTokens: numberOption('--max-tokens <n>', 'maximum number of tokens in an answer'),
     out: option('-o, --out <file>', 'file to create', {
       default: printsByDefault,
       group: optionGroups.output,
@@ -58,7 +61,10 @@ const init = command({
       'layerloom experiment init --preset checkpoints --training ./train-math ./train-swh -o checkpoints.yaml',
       'score the checkpoints of training runs',
     ],
-    ['layerloom experiment init --preset paper', "print the paper's comparisons, with models to fill in"],
+    [
+      'layerloom experiment init --preset paper',
+      "print the paper's comparisons, with placeholders for models",
+    ],
     [
       'layerloom experiment init --preset grid --base ./llama-3.1-8b --task ./math-1 ./math-2 --lang swahili:./swh-1 -o study.yaml',
       'write a file for two task experts and one language expert',

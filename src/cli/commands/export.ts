@@ -10,7 +10,7 @@ const { output, running } = optionGroups;
 export const exportModel = command({
   name: 'export',
   group: 'hub',
-  summary: "write a checkpoint as a GGUF file for llama.cpp and Ollama, by llama.cpp's own programs",
+  summary: "write a checkpoint as a GGUF file for llama.cpp and Ollama, with llama.cpp's programs",
   arguments: { directory: argument('<dir>', 'the directory of a checkpoint') },
   options: {
     to: option('--to <format>', 'the format', {
@@ -20,7 +20,7 @@ export const exportModel = command({
     }),
     type: option(
       '--type <type>',
-      'what weights are stored in; the first four need the converter alone, the others llama-quantize too',
+      'type of the stored weights; the first four need only the converter, the others also llama-quantize',
       {
         choices: ggufTypes,
         parse: (text: string) => toOneOf('type', ggufTypes)(text.toLowerCase()),
@@ -31,13 +31,17 @@ export const exportModel = command({
       default: '<dir>-gguf-<type>, beside it',
       group: output,
     }),
-    attest: option('--attest', 'write layerloom.intoto.jsonl, a statement of source, programs and types', {
-      default: 'if the checkpoint has one',
-      group: output,
-    }),
+    attest: option(
+      '--attest',
+      'write layerloom.intoto.jsonl, a statement of the source, the programs and the types',
+      {
+        default: 'if the checkpoint has one',
+        group: output,
+      },
+    ),
     llamaCpp: option(
       '--llama-cpp <dir>',
-      'a checkout, build or installation of llama.cpp, whose programs are used before those on the PATH',
+      'a checkout, build or installation of llama.cpp; its programs take precedence over those on the PATH',
       { group: running },
     ),
     converter: option('--converter <command>', 'the command of the converter', {
@@ -46,10 +50,13 @@ export const exportModel = command({
     }),
   },
   examples: [
-    ['layerloom export ./merged --to gguf --type q8_0', 'half the size of bfloat16, by the converter alone'],
+    [
+      'layerloom export ./merged --to gguf --type q8_0',
+      'half the size of bfloat16; needs only the converter',
+    ],
     [
       'layerloom export ./merged --to gguf --type q4_k_m --llama-cpp ./llama.cpp -o ./merged-q4',
-      'four bits, by the programs of a checkout',
+      'four bits, with the programs of a checkout',
     ],
   ],
   run: async (given) => (await import('../work/models/export.js')).exportModelCommand(given),

@@ -10,28 +10,28 @@ import { numberOption } from '../options/usual-options.js';
 export const extractLora = command({
   name: 'extract-lora',
   group: 'merging',
-  summary: "extract a LoRA adapter for PEFT: an expert's change from its base, as products of low rank",
+  summary: "extract a LoRA adapter for PEFT: an expert's change from its base, as low-rank products",
   arguments: { expert: argument('<expert>', modelWords) },
   options: {
     base: option('--base <model>', 'the model that the expert was fine-tuned from', { required: true }),
-    rank: option('--rank <r>', 'rank of the factors, at most', {
+    rank: option('--rank <r>', 'maximum rank of the factors', {
       parse: toNumber,
       required: 'unless --energy, with which it is 128 by default',
     }),
     energy: numberOption(
       '--energy <share>',
-      "the smallest rank of each matrix that keeps this share of its change's squares: 0.9",
+      'choose for each matrix the smallest rank that keeps this share of its squared change: 0.9',
     ),
     modules: option(
       '--modules <pattern...>',
-      'weights to extract: regular expressions, searched in the names of modules',
+      'weights to extract: regular expressions, searched in module names',
       { default: 'the linear weights of attention and MLP' },
     ),
-    exclude: option('--exclude <pattern...>', 'weights not to extract, likewise'),
-    embedLora: option('--embed-lora', 'extract the embeddings and the head too'),
+    exclude: option('--exclude <pattern...>', 'weights not to extract: regular expressions'),
+    embedLora: option('--embed-lora', 'also extract the embeddings and the head'),
     saveModules: option(
       '--save-modules <name...>',
-      'modules to save whole, by names or the last parts of these: lm_head, input_layernorm',
+      'modules to save whole: names or their last parts, such as lm_head, input_layernorm',
     ),
     seed: numberOption('--seed <n>', 'seed of the random numbers', '0'),
     out: option('-o, --out <dir>', 'directory to create', { required: true, group: optionGroups.output }),
@@ -51,7 +51,7 @@ export const extractLora = command({
     ],
     [
       'layerloom extract-lora --base ./llama-3.1-8b ./math-1 -o ./math-1-lora-90 --energy 0.9',
-      'in each matrix the rank that keeps 90 % of its change',
+      'for each matrix, the rank that keeps 90 % of its squared change',
     ],
   ],
   run: async (given) => (await import('../work/merging/extract-lora.js')).extractLoraCommand(given),

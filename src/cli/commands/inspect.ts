@@ -6,7 +6,7 @@ export const inspect = command({
   group: 'looking',
   summary: 'show architecture, layers, dtypes, parameters, shards and sizes',
   arguments: { model: argument('<checkpoint>', modelWords) },
-  options: { config, download: download('the headers of a model that is not here') },
+  options: { config, download: download('the headers of a model that is not on this machine') },
   examples: [
     ['layerloom inspect ./math-1', 'read the headers of a checkpoint'],
     ['layerloom inspect ./math-1/model.safetensors --json', 'one file, as JSON'],

@@ -12,12 +12,12 @@ import {
 
 export const kubernetes = command({
   name: 'kubernetes',
-  summary: 'print a manifest of Jobs for Kubernetes, in parts',
+  summary: 'print a Kubernetes manifest of Jobs that run an experiment in parts',
   arguments: { experiment: experimentFile },
   options: {
     ...jobOptions,
     image: option('--image <image>', 'image that has layerloom', { required: true }),
-    experimentPath: option('--experiment-path <path>', "the experiment's file, as pods see it", {
+    experimentPath: option('--experiment-path <path>', 'path of the experiment file inside pods', {
       default: 'its path here',
     }),
     ...kubernetesOptions,
@@ -27,7 +27,7 @@ export const kubernetes = command({
   examples: [
     [
       'layerloom experiment kubernetes study.yaml --image registry/layerloom --volume models=/data --experiment-path /data/study.yaml -o /data/study > jobs.yaml',
-      'merge on the volume of the claim models',
+      'merge on the volume of the claim `models`',
     ],
     [
       'layerloom experiment kubernetes study.yaml --image registry/layerloom --volume models=/data --experiment-path /data/study.yaml -o /data/study --evaluate --gpus 1 > jobs.yaml',
@@ -39,12 +39,12 @@ export const kubernetes = command({
 
 export const trainKubernetes = command({
   name: 'kubernetes',
-  summary: 'print a manifest of Jobs of the runs for Kubernetes',
+  summary: 'print a Kubernetes manifest of Jobs for the runs',
   arguments: { directory: trainingDirectory },
   options: {
     ...trainingJobOptions,
     image: option('--image <image>', 'image that has the trainer and layerloom', { required: true }),
-    trainingPath: option('--training-path <path>', 'the directory, as pods see it', {
+    trainingPath: option('--training-path <path>', 'path of the directory inside pods', {
       default: 'its path here',
     }),
     ...kubernetesOptions,
@@ -56,7 +56,7 @@ export const trainKubernetes = command({
     ],
     [
       'layerloom train kubernetes /data/train-math --image registry/trl --volume models=/data --parts 2 --time 1-0 > jobs.yaml',
-      'two pods, a day at most',
+      'two pods, for at most a day',
     ],
   ],
   run: async (given) => (await import('../work/studies/schedulers.js')).trainKubernetesCommand(given),

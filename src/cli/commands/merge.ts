@@ -10,7 +10,7 @@ export const merge = command({
   arguments: {
     recipe: argument(
       '<recipe>',
-      "a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again; or the recipe itself, as a text that begins with {: its paths are relative to the working directory",
+      "a YAML file, with paths relative to its folder, or in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again; or the text of a recipe, beginning with {, with paths relative to the working directory",
     ),
   },
   options: {
@@ -18,13 +18,10 @@ export const merge = command({
       '--explain <tensor>',
       'print how one tensor of the output is computed, and write nothing',
     ),
-    allowChanged: option(
-      '--allow-changed',
-      'merge by a layerloom.json although its inputs have changed since',
-    ),
+    allowChanged: option('--allow-changed', 'run a layerloom.json even if its inputs have changed since'),
     strict: option(
       '--strict',
-      'refuse, instead of warning: a filter that matches no tensor, and keys that mergekit ignores',
+      'refuse filters that match no tensor, and keys that mergekit ignores, instead of warning',
     ),
     plugin: option('--plugin <file>', 'a module that registers your own methods', { repeatable: true }),
     analysis,
@@ -38,7 +35,7 @@ export const merge = command({
     ['layerloom merge ties.yaml -o ./merged-ties', 'run a recipe'],
     [
       'layerloom merge chat-vector.yaml -o ./chat',
-      'add a chat vector to a model of a language: by task_arithmetic',
+      'add a chat vector to a language model of another language, with task_arithmetic',
     ],
     ['layerloom merge ties.yaml --dry-run --json', 'print the plan as JSON'],
     ['layerloom merge ties.yaml --explain lm_head.weight', 'print the formula of one tensor'],

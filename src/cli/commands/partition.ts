@@ -10,15 +10,19 @@ import { choiceOption, numberOption } from '../options/usual-options.js';
 export const partition = command({
   name: 'partition',
   group: 'training',
-  summary: 'divide the parameters of a model between a language and a task, and write that for trainers',
+  summary: 'divide the parameters of a model between a language and a task, for trainers',
   arguments: { base: argument('<base>', modelWords) },
   options: {
-    bottom: numberOption('--bottom <n>', "first layers, the language's", String(paperCounts.bottom)),
-    top: numberOption('--top <n>', "last layers, the language's", String(paperCounts.top)),
+    bottom: numberOption(
+      '--bottom <n>',
+      'number of first layers for the language',
+      String(paperCounts.bottom),
+    ),
+    top: numberOption('--top <n>', 'number of last layers for the language', String(paperCounts.top)),
     scaled: option('--scaled', "scale the counts from the paper's 32 layers to the model's: count * L / 32"),
     from: option(
       '--from <dir>',
-      'directory of layerloom analyze: each parameter goes to the expert that changed it more, instead of by layers',
+      'directory of layerloom analyze: each parameter goes to the expert that changed it more, whatever its layer',
     ),
     language: option('--lang <expert>', 'the language expert of the analysis: its name there, or the model', {
       required: 'with --from',
@@ -28,19 +32,19 @@ export const partition = command({
     }),
     granularity: choiceOption(
       '--granularity <unit>',
-      'what an analysis gives to one part together',
+      'unit in which an analysis assigns parameters',
       granularities,
       'module',
     ),
     others: choiceOption(
       '--others <part>',
-      'the part of embeddings, final norm and head',
+      'part to which embeddings, final norm and head belong',
       partNames,
-      'language; with --from as the analysis says',
+      'language; with --from, by the analysis',
     ),
     norms: choiceOption(
       '--norms <which>',
-      'norms inside the layers: as their layer, or as --others',
+      'norms inside layers: with their layer, or as --others says',
       ['layer', 'others'],
       'layer',
     ),
@@ -51,11 +55,11 @@ export const partition = command({
     }),
     formats: option('--format <format...>', 'files to write to the directory', {
       choices: partitionFormats,
-      default: 'all that can say the partition',
+      default: 'all that can express the partition',
       group: optionGroups.output,
     }),
-    force: option('--force', 'replace files that are there', { group: optionGroups.output }),
-    download: download('the headers of a model that is not here'),
+    force: option('--force', 'replace existing files', { group: optionGroups.output }),
+    download: download('the headers of a model that is not on this machine'),
   },
   examples: [
     [

@@ -8,16 +8,19 @@ export const push = command({
   summary: 'upload a checkpoint to the Hugging Face hub: weights, side files and model card',
   arguments: {
     directory: argument('<dir>', 'the directory of a checkpoint'),
-    repository: argument('<repository>', 'org/name; made if it is missing'),
+    repository: argument('<repository>', 'org/name; created if it is missing'),
   },
   options: {
-    private: option('--private', 'make the repository private, if it is made now'),
-    revision: option('--revision <branch>', 'the branch, made if it is missing', { default: 'main' }),
+    private: option('--private', 'if the repository is created, make it private'),
+    revision: option('--revision <branch>', 'the branch; created if it is missing', { default: 'main' }),
     message: option('--message <text>', 'title of the commit', {
       default: 'Upload a checkpoint with layerloom',
     }),
-    verify: option('--verify', 'upload only an output that is as its merge wrote it, by layerloom verify'),
-    dryRun: option('--dry-run', 'list and check the files, and ask nothing of the hub', {
+    verify: option(
+      '--verify',
+      'refuse an output that has changed since its merge wrote it (layerloom verify)',
+    ),
+    dryRun: option('--dry-run', 'list and check the files, without asking the hub', {
       group: optionGroups.running,
     }),
   },

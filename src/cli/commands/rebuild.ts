@@ -7,17 +7,17 @@ export const rebuild = command({
   name: 'rebuild',
   group: 'experiments',
   summary: 'unpack a bundled study, and make its merges again from the experts',
-  arguments: { file: argument('<file>', 'a file of layerloom bundle, whoever wrote it') },
+  arguments: { file: argument('<file>', 'a file of layerloom bundle, from anybody') },
   options: {
     experts: option(
       '--experts <dir>',
-      'folder of the models by name; models of the hub may be in its cache; with it, every merge whose models are there is made again and compared',
+      'folder of models by name; remake every merge whose models are in it (or in the hub cache), and compare',
     ),
-    out: option('-o, --out <dir>', 'the directory to make', {
+    out: option('-o, --out <dir>', 'the directory to create', {
       default: "the file's name without .tar",
       group: optionGroups.output,
     }),
-    resume: option('--resume', 'continue in the directory of an earlier rebuild, and keep what it has', {
+    resume: option('--resume', 'continue an earlier rebuild in its directory', {
       group: optionGroups.running,
     }),
     threads,

@@ -9,11 +9,11 @@ import { choiceOption, numberOption } from '../options/usual-options.js';
 
 const recipeExport = command({
   name: 'export',
-  summary: "write a recipe in mergekit's dialect, where that can say it",
+  summary: "write a recipe in mergekit's dialect, if that can express it",
   arguments: {
     recipe: argument(
       '<recipe>',
-      'a YAML file of either dialect, or the README.md or layerloom.json of an output',
+      'a YAML file in either dialect, or the README.md or layerloom.json of an output',
     ),
   },
   options: {
@@ -23,44 +23,44 @@ const recipeExport = command({
     analysis,
   },
   examples: [
-    ['layerloom recipe export swap.yaml -o swap.mergekit.yaml', 'a recipe of a swap for mergekit-yaml'],
-    ['layerloom recipe export ./merged/layerloom.json', 'the recipe of a merge that is done'],
+    ['layerloom recipe export swap.yaml -o swap.mergekit.yaml', 'a layer swap for mergekit-yaml'],
+    ['layerloom recipe export ./merged/layerloom.json', 'the recipe of a finished merge'],
   ],
   run: async (given) => (await import('../work/merging/export-recipe.js')).exportCommand(given),
 });
 
 const recipeChoose = command({
   name: 'choose',
-  summary: 'write a recipe of a swap whose layers or modules are chosen by what was measured of the experts',
+  summary: 'choose the layers or modules of a swap from measurements of the experts, and write the recipe',
   options: {
     task: option(
       '--task <file>',
-      'a file, not a model: what was measured of the task expert, as NAME.json of layerloom analyze, or what layerloom diff BASE EXPERT --json prints',
+      'a file with measurements of the task expert (not a model): NAME.json of layerloom analyze, or the output of layerloom diff BASE EXPERT --json',
       { required: true },
     ),
-    language: option('--lang <file>', 'the same of the language expert', { required: true }),
-    by: option('--by <unit>', 'whole layers, or attention and feed-forward of each', {
+    language: option('--lang <file>', 'such a file for the language expert', { required: true }),
+    by: option('--by <unit>', 'choose whole layers, or attention and feed-forward modules', {
       choices: units,
       parse: toOneOf('by', units),
       default: 'layer',
     }),
     tau: numberOption(
       '--tau <t>',
-      "difference of shares of change from which a layer is one expert's",
+      'an expert gives a layer if its share of change is larger by more than this',
       '0.001',
     ),
     alpha: numberOption(
       '--alpha <a>',
-      "the task expert's weight in what is blended: the rest, and outside",
+      "the task expert's weight in blends: the other layers, and tensors outside the layers",
       '0.5',
     ),
     top: numberOption(
       '--top <k>',
-      'instead of a threshold: the k layers of the largest statistic from the language expert',
+      'instead of --tau, take from the language expert the k layers with the largest statistic',
     ),
     statistic: option(
       '--statistic <which>',
-      "the statistic of --top: the language expert's share of its change, or its difference from the task expert's",
+      "the statistic for --top: the share of the language expert's change, or its difference from the task expert's share",
       { choices: statistics, parse: toOneOf('statistic', statistics), default: 'difference' },
     ),
     out: option('-o, --out <file>', 'file to write', { default: printsByDefault }),
@@ -69,11 +69,11 @@ const recipeChoose = command({
   examples: [
     [
       'layerloom recipe choose --task ./analysis/math-1.json --lang ./analysis/swh-1.json --top 7 -o chosen.yaml',
-      'the 7 layers that the language expert changed most beside the other',
+      'the 7 layers that the language expert changed most, compared with the task expert',
     ],
     [
       'layerloom recipe choose --task ./analysis/math-1.json --lang ./analysis/swh-1.json --by module --tau 0.002',
-      'each module from the expert that changed it more, else of both',
+      'each module from the expert that changed it more; blended if both changed it about equally',
     ],
   ],
   run: async (given) => (await import('../work/merging/choose-parts.js')).chooseCommand(given),

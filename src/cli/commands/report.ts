@@ -6,26 +6,34 @@ import { numberOption } from '../options/usual-options.js';
 export const report = command({
   name: 'report',
   group: 'experiments',
-  summary: 'write one page of an experiment: tables, pairs, configurations, every merge, answers',
+  summary: 'write one page about an experiment: tables, pairs, configurations, merges and answers',
   arguments: { directory: argument('<dir>', 'the directory of a batch, with or without scores') },
   options: {
-    samples: numberOption('--samples <n>', 'problems of each task whose texts the page carries', '50'),
-    analysis: option('--analysis <dir>', 'directory of layerloom analyze, whose pictures the page shows', {
-      default: "analysis in the batch's",
+    samples: numberOption(
+      '--samples <n>',
+      'number of problems of each task whose texts the page contains',
+      '50',
+    ),
+    analysis: option('--analysis <dir>', 'directory of layerloom analyze; the page shows its pictures', {
+      default: "analysis in the batch's directory",
     }),
-    csv: option('--csv <file>', 'write every number of its tables and pictures as CSV', {
+    csv: option('--csv <file>', 'also write every number of its tables and pictures as CSV', {
       group: optionGroups.output,
     }),
     summaries: option('--summaries <file...>', 'CSV files of published figures for the tables'),
-    watch: option('--watch', 'write a page of the running study again and again, until Ctrl-C', {
+    watch: option('--watch', 'update a page about the running study repeatedly, until Ctrl-C', {
       group: optionGroups.running,
     }),
-    training: option('--training <dir...>', 'with --watch: directories of train init, whose runs it shows', {
-      group: optionGroups.running,
-    }),
+    training: option(
+      '--training <dir...>',
+      'with --watch: also show the runs of these directories of train init',
+      {
+        group: optionGroups.running,
+      },
+    ),
     every: numberOption(
       '--every <seconds>',
-      'with --watch: seconds between two pages',
+      'with --watch: seconds between updates',
       '10',
       optionGroups.running,
     ),
@@ -35,13 +43,13 @@ export const report = command({
     }),
   },
   examples: [
-    ['layerloom report ./study --watch -o now.html', 'how far a study is, while it runs'],
+    ['layerloom report ./study --watch -o now.html', 'the progress of a running study'],
     ['layerloom report ./study -o study.html', 'a page that needs no network'],
     [
       'layerloom report ./study --analysis ./analysis --samples 10 -o study-small.html',
       'with the changes of the experts, and fewer answers',
     ],
-    ['layerloom report ./study -o study.html --csv study.csv', 'with every number that the page draws'],
+    ['layerloom report ./study -o study.html --csv study.csv', 'also all its numbers as CSV'],
   ],
   run: async (given) => (await import('../work/studies/report.js')).reportCommand(given),
 });

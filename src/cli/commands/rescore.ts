@@ -10,13 +10,13 @@ const formats = tableFormats.filter((format) => format !== 'parquet');
 export const rescore = command({
   name: 'rescore',
   group: 'experiments',
-  summary: 'score stored answers again: other extraction, corrected answers, problems left out',
-  arguments: { directory: argument('<dir>', 'the directory of an experiment that was evaluated') },
+  summary: 'score stored answers again: with another extraction, corrected answers, or fewer problems',
+  arguments: { directory: argument('<dir>', 'the directory of an evaluated experiment') },
   options: {
-    filter: option('--filter <name>', "another of the harness's filters: strict-match, flexible-extract"),
+    filter: option('--filter <name>', 'use another filter of the harness: strict-match, flexible-extract'),
     rule: option(
       '--rule <expression>',
-      'extract answers by a regular expression of JavaScript: its first group that matched, else the match',
+      'extract answers with a JavaScript regular expression: the first group that matched, else the whole match',
     ),
     match: option('--match <which>', 'which match of --rule counts', {
       choices: matches,
@@ -25,21 +25,21 @@ export const rescore = command({
     }),
     targets: option(
       '--targets <file...>',
-      'corrected answers, for all tasks or TASK=FILE: JSON lines, CSV or TSV with question or id, and answer',
+      'corrected answers, as FILE for all tasks or TASK=FILE: JSON lines, CSV or TSV with question or id, and answer',
     ),
     drop: option(
       '--drop <file>',
-      'problems to leave out, a line each: ROW, TASK ROW or the hash of a problem',
+      'file of problems to leave out, one per line: ROW, TASK ROW or the hash of a problem',
     ),
     sensitivity: option(
       '--sensitivity',
-      'leave out each problem in turn, and list those that alone decide a verdict',
+      'leave out each problem in turn, and list problems that alone decide a verdict',
     ),
     ...tableOutput(formats, 'format of the tables'),
   },
   examples: [
-    ['layerloom rescore ./study --filter strict-match', 'scores and verdicts by the stricter extraction'],
-    ['layerloom rescore ./study --sensitivity', 'verdicts that hang on one problem'],
+    ['layerloom rescore ./study --filter strict-match', 'scores and verdicts with the stricter extraction'],
+    ['layerloom rescore ./study --sensitivity', 'verdicts that depend on a single problem'],
   ],
   run: async (given) => (await import('../work/studies/rescore.js')).rescoreCommand(given),
 });

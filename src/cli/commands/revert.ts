@@ -17,33 +17,33 @@ export const revert = command({
     top: numberOption('--top <n>', 'number of last layers', String(paperCounts.top)),
     keep: choiceOption(
       '--keep <which>',
-      "layers that stay the expert's: those between, or the first and last ones",
+      'layers to keep from the expert: the middle ones, or the first and last ones',
       ['middle', 'top-bottom'],
       'middle',
     ),
     others: choiceOption('--others <which>', 'tensors outside the layers', ['keep', 'revert'], 'keep'),
     norms: choiceOption(
       '--norms <which>',
-      'norms inside the layers: as their layer, or average: as --others says',
+      'norms inside layers: with their layer, or (average) as --others says',
       ['layer', 'average'],
       'layer',
     ),
-    threshold: numberOption('--threshold <t>', 'revert the rows whose MAV is below it, instead of layers'),
+    threshold: numberOption('--threshold <t>', 'instead of layers, revert rows with a MAV below this'),
     targetKept: numberOption(
       '--target-kept <share>',
-      'revert rows by the largest threshold that keeps at least this share of the parameters',
+      'revert rows, with the largest threshold that keeps at least this share of the parameters',
     ),
     rows: choiceOption('--rows <which>', 'rows are input or output features', ['input', 'output'], 'input'),
     modules: option(
       '--modules <filters>',
-      'revert tensors of these names only: q_proj,k_proj or "*.mlp.*"; all others stay the expert\'s',
+      'revert only tensors with these names: q_proj,k_proj or "*.mlp.*"; others stay as in the expert',
       { default: 'all tensors' },
     ),
     partition: option(
       '--partition <file>',
-      'partition.json of layerloom partition: keep the part of --side and nothing else, instead of by layers',
+      'partition.json of layerloom partition: instead of layers, keep only the part of --side',
     ),
-    side: option('--side <which>', "the side of the partition that is the expert's", {
+    side: option('--side <which>', 'the side of the partition to keep from the expert', {
       choices: sides,
       required: 'with --partition',
     }),
@@ -58,19 +58,19 @@ export const revert = command({
   examples: [
     [
       'layerloom revert --base ./llama-3.1-8b ./math-1 -o ./reverted',
-      'put the first 5 and last 2 layers back to the base',
+      'revert the first 5 and last 2 layers to the base',
     ],
     [
       'layerloom revert --base ./llama-3.1-8b ./swh-1 --keep top-bottom -o ./reverted-middle',
-      'of a language expert keep the first 5 and last 2 layers',
+      'keep only the first 5 and last 2 layers of a language expert',
     ],
     [
       'layerloom revert --base ./llama-3.1-8b ./math-1 --target-kept 0.75 -o ./reverted-rows',
-      'put back the rows that changed least, a quarter of the parameters',
+      'revert the rows that changed least, a quarter of the parameters',
     ],
     [
       'layerloom revert --base ./llama-3.1-8b ./math-1 --partition ./parts/partition.json --side task -o ./reverted-parts',
-      "keep exactly the task's part of a partition",
+      "keep only the task's part of a partition",
     ],
   ],
   run: async (given) => (await import('../work/merging/merge.js')).methodCommand('revert', given),

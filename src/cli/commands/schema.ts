@@ -4,13 +4,13 @@ import { schemaNames } from '../schema.js';
 export const schema = command({
   name: 'schema',
   group: 'installation',
-  summary: 'print the JSON Schema of recipes or experiments, by which editors complete and check them',
+  summary: 'print the JSON Schema of recipes or experiments, for completion and checks in editors',
   arguments: { kind: argument('<kind>', 'the kind of file', schemaNames) },
   examples: [
-    ['layerloom schema experiment > experiment.schema.json', 'a file to name in the settings of an editor'],
-    ['layerloom schema recipe > recipe.schema.json', 'the same of recipes'],
+    ['layerloom schema experiment > experiment.schema.json', 'a file for the settings of your editor'],
+    ['layerloom schema recipe > recipe.schema.json', 'the same for recipes'],
   ],
-  // A schema is JSON even without --json.
+  // The command prints JSON even without --json.
   run: async ({ kind }) => {
     const { schemaCommand } = await import('../schema.js');
     await schemaCommand(kind);

@@ -7,11 +7,11 @@ import { choiceOption, numberOption } from '../options/usual-options.js';
 export const search = command({
   name: 'search',
   group: 'experiments',
-  summary: "search an experiment's configurations for the best, within a budget of evaluations",
+  summary: 'find the best configuration of an experiment, within a budget of evaluations',
   arguments: {
     experiment: argument(
       '<experiment>',
-      'a YAML file, or the experiment itself, as a text that begins with {; its grids are the configurations, its search: block the defaults',
+      'a YAML file, or the text of an experiment, beginning with {; its grids give the configurations, its search: block the defaults',
     ),
   },
   options: {
@@ -20,27 +20,35 @@ export const search = command({
     }),
     strategy: choiceOption(
       '--strategy <strategy>',
-      'how to search; descent, of earlier versions, means halving',
+      'how to search; descent is another name for halving',
       ['halving', 'descent'],
       'halving',
     ),
-    budget: option('--budget <n>', "problem-evaluations, or a share of the whole grid's", { default: '25%' }),
+    budget: option('--budget <n>', "number of problem-evaluations, or a percentage of the whole grid's", {
+      default: '25%',
+    }),
     problems: numberOption('--problems <n>', "number of the task's problems", '250'),
-    holdOut: numberOption('--hold-out <n>', 'last problems, to compare choice and default on', '80 of 250'),
-    default: option('--default <name>', 'configuration to compare with', { default: 'the entry default' }),
+    holdOut: numberOption(
+      '--hold-out <n>',
+      'number of last problems, used only to compare the choice with the default',
+      '80 of 250',
+    ),
+    default: option('--default <name>', 'configuration to compare the choice with', {
+      default: 'the entry default',
+    }),
     entries: option('--entries <name...>', 'entries of the experiment to search', { default: 'all' }),
     pairs: option('--pair <task+lang...>', 'pairs to score', { default: 'all of the language' }),
-    task: option('--task <task>', 'benchmark task of the experiment to search by', {
+    task: option('--task <task>', 'task whose scores guide the search', {
       default: "the language's first",
     }),
-    metric: option('--metric <metric>', 'metric to search by: exact_match,flexible-extract', {
-      default: 'the one that tables show',
+    metric: option('--metric <metric>', 'metric that guides the search: exact_match,flexible-extract', {
+      default: 'the metric that tables show',
     }),
     analysis: option(
       '--analysis <dir>',
-      'directory of layerloom analyze, which says what to try first: the swap that it proposes, then those that keep most changes',
+      'directory of layerloom analyze, to order the search: first the swap that it proposes, then swaps that keep most of the changes',
     ),
-    seed: numberOption('--seed <n>', 'seed of the order without an analysis', '0'),
+    seed: numberOption('--seed <n>', 'seed for the order, if there is no analysis', '0'),
     out: option('-o, --out <dir>', 'directory for merges, results, search.json and search.svg', {
       required: 'unless --dry-run',
       group: optionGroups.output,
@@ -52,7 +60,7 @@ export const search = command({
     allowNonFinite,
     lmEval,
     jobs,
-    inPlace: inPlace('score merges without writing them; write those chosen at the end'),
+    inPlace: inPlace('score merges without writing them; at the end, write the chosen ones'),
     download: download(),
     threads,
     resume: option('--resume', 'continue in a directory with merges and results', {
@@ -63,11 +71,11 @@ export const search = command({
     }),
   },
   examples: [
-    ['layerloom search study.yaml --lang swahili --dry-run', 'print what it would merge and ask'],
+    ['layerloom search study.yaml --lang swahili --dry-run', 'print what it would merge and score'],
     ['layerloom search study.yaml --lang swahili -o ./searched', 'search with a quarter of the evaluations'],
     [
       'layerloom search study.yaml --budget 10% --analysis ./analysis -o ./searched-10',
-      'begin where the experts changed most',
+      'first try layers where the experts changed most',
     ],
   ],
   run: async (given) => (await import('../work/studies/search.js')).searchCommand(given),

@@ -22,7 +22,7 @@ export const slurm = command({
     evaluateDirectives: ownEvaluationOptions.evaluateDirectives,
   },
   examples: [
-    ['layerloom experiment slurm study.yaml --parts 16 --time 02:00:00 > submit.sh', 'merges in 16 jobs'],
+    ['layerloom experiment slurm study.yaml --parts 16 --time 02:00:00 > submit.sh', 'merge in 16 jobs'],
     [
       'layerloom experiment slurm study.yaml --evaluate --gpus 1 --evaluate-partition gpu > submit.sh',
       'score the models too, on another partition',

@@ -11,14 +11,14 @@ import {
 
 export const snakemake = command({
   name: 'snakemake',
-  summary: 'print a workflow for Snakemake, whose executors run it on clusters and clouds',
+  summary: 'print a workflow for Snakemake, which runs it on clusters and clouds',
   arguments: { experiment: experimentFile },
   options: { ...jobOptions, ...snakemakeOptions, ...evaluationOptions, ...slurmEvaluationOptions },
   examples: [
     ['layerloom experiment snakemake study.yaml --parts 16 --evaluate > Snakefile', 'merge and score'],
     [
       'layerloom experiment snakemake study.yaml --cpus 8 --memory 32G --time 02:00:00 > Snakefile',
-      'with limits, as sbatch spells them',
+      "with limits, in sbatch's notation",
     ],
   ],
   run: async (given) => (await import('../work/studies/schedulers.js')).experimentSnakemakeCommand(given),
@@ -26,7 +26,7 @@ export const snakemake = command({
 
 export const trainSnakemake = command({
   name: 'snakemake',
-  summary: 'print a workflow of the runs for Snakemake',
+  summary: 'print a Snakemake workflow for the runs',
   arguments: { directory: trainingDirectory },
   options: { ...trainingJobOptions, ...snakemakeOptions },
   examples: [

@@ -7,7 +7,7 @@ import { numberOption } from '../options/usual-options.js';
 export const suggest = command({
   name: 'suggest',
   group: 'looking',
-  summary: 'suggest the layers of a swap from where two experts changed, and the swaps to score',
+  summary: 'suggest which layers to swap, and which swaps to score, from where two experts changed',
   options: {
     base: option('--base <model>', 'the model that both experts were fine-tuned from', { required: true }),
     task: option('--task <model>', `the task expert: ${modelWords}, or NAME=MODEL`, { required: true }),
@@ -15,11 +15,8 @@ export const suggest = command({
     budget: numberOption('--budget <n>', 'number of merges that you can score', '9'),
     stack,
     config,
-    allowNonFinite: option(
-      '--allow-non-finite',
-      'leave out rows with a NaN or an infinity, instead of refusing them',
-    ),
-    out: option('-o, --out <file>', 'write the swaps to score as an experiment, for layerloom batch', {
+    allowNonFinite: option('--allow-non-finite', 'skip rows with NaN or infinity, instead of refusing them'),
+    out: option('-o, --out <file>', 'write the suggested swaps as an experiment for layerloom batch', {
       group: optionGroups.output,
     }),
     download: download(),
@@ -32,7 +29,7 @@ export const suggest = command({
     ],
     [
       'layerloom suggest --base ./llama-3.1-8b --task ./math-1 --lang ./swh-1 --budget 5 -o suggested.yaml',
-      'the five merges most worth scoring, as an experiment',
+      'an experiment with the five most promising merges',
     ],
   ],
   run: async (given) => (await import('../work/models/suggest.js')).suggestCommand(given),

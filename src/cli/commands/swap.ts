@@ -16,20 +16,24 @@ export const swap = command({
     language: option('--lang <model>', 'the language expert', { required: true }),
     base: option(
       '--base <model>',
-      'the model that both were fine-tuned from, to check them against; --weights magnitude needs it',
+      'the model that both were fine-tuned from, for a check; required for --weights magnitude',
     ),
     bottom: numberOption(
       '--bottom <n>',
-      'layers from the language expert, next to the embeddings',
+      'number of layers from the language expert next to the embeddings',
       String(paperCounts.bottom),
     ),
     top: numberOption(
       '--top <n>',
-      'layers from the language expert, next to the head',
+      'number of layers from the language expert next to the head',
       String(paperCounts.top),
     ),
-    bottomTransition: numberOption('--bottom-transition <n>', 'averaged layers above the bottom ones', '0'),
-    topTransition: numberOption('--top-transition <n>', 'averaged layers below the top ones', '0'),
+    bottomTransition: numberOption(
+      '--bottom-transition <n>',
+      'number of averaged layers above the bottom ones',
+      '0',
+    ),
+    topTransition: numberOption('--top-transition <n>', 'number of averaged layers below the top ones', '0'),
     weights: option(
       '--weights <wt,wl>',
       'weights of the task and the language expert in averages, or magnitude: 1 / mean MAV of each',
@@ -37,28 +41,28 @@ export const swap = command({
     ),
     others: choiceOption(
       '--others <which>',
-      "tensors outside the layers: averaged, or one expert's",
+      'tensors outside the layers: averaged, or from one expert',
       ['average', 'task', 'language'],
       'average',
     ),
     norms: choiceOption(
       '--norms <which>',
-      'norms inside the layers: as their layer, or average: as --others says',
+      'norms inside layers: with their layer, or (average) as --others says',
       ['layer', 'average'],
       'layer',
     ),
     scaled: option(
       '--scaled',
-      "scale the numbers of layers from the paper's 32 to the models' number, and print them",
+      "scale the numbers of layers from the paper's 32 layers to the models', and print them",
     ),
     langLayers: option(
       '--lang-layers <set>',
-      'layers from the language expert by their numbers, instead of --bottom and --top: 0-4,30,31',
+      'indices of layers from the language expert, instead of --bottom and --top: 0-4,30,31',
     ),
-    baseLayers: option('--base-layers <set>', 'layers from the base by their numbers', { default: 'none' }),
+    baseLayers: option('--base-layers <set>', 'indices of layers from the base', { default: 'none' }),
     partition: option(
       '--partition <file>',
-      'partition.json of layerloom partition: each tensor from the expert whose part it is in, instead of by layers',
+      'partition.json of layerloom partition: each tensor comes from the expert of its part, instead of by layers',
     ),
     stack,
     analysis,
@@ -76,7 +80,7 @@ export const swap = command({
     ],
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 --lang-layers 0-4,6 -o ./merged-set',
-      'any layers from the language expert, by their numbers',
+      'any layers from the language expert, by index',
     ],
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 --dry-run',
@@ -84,11 +88,11 @@ export const swap = command({
     ],
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 --base ./llama-3.1-8b --weights magnitude -o ./weighted',
-      "weigh averages by the experts' changes from their base",
+      "averages weighted by the size of the experts' changes",
     ],
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 --partition ./parts/partition.json -o ./parts-swap',
-      'put together experts that were trained in their parts of a partition',
+      'combine experts that were each trained in one part of a partition',
     ],
     [
       'layerloom swap --task ./math-lora --lang ./swh-lora -o ./swapped-lora',

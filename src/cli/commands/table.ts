@@ -11,29 +11,26 @@ export const table = command({
   arguments: {
     directories: argument(
       '[dir...]',
-      'the directory of an experiment that was evaluated, or of several bases, each DIR or NAME=DIR; not needed with --summaries',
+      'the directory of an evaluated experiment; several, each DIR or NAME=DIR, for several bases; not needed with --summaries',
     ),
   },
   options: {
     tables: option('--table <name...>', 'only these tables: table-1, table-2/swahili, gains', {
       default: 'all',
     }),
-    metric: option('--metric <name>', 'metric of all tasks that have it, as metric,filter', {
-      default: "each task's own",
+    metric: option('--metric <name>', 'metric,filter to use for all tasks that have it', {
+      default: "each task's metric",
     }),
     margin: numberOption(
       '--margin <points>',
-      'test whether ablations and reverted experts are equivalent within so many points',
+      'test whether ablations and reverted experts are equivalent within this many points',
       'not tested',
     ),
     plan: numberOption(
       '--plan <points>',
-      'say how many problems and answers intervals of ± so many points take',
+      'print how many problems and answers intervals of ± this many points need',
     ),
-    summaries: option(
-      '--summaries <file...>',
-      'CSV files of published figures, which fill cells without results',
-    ),
+    summaries: option('--summaries <file...>', 'CSV files of published figures, for cells without results'),
     ...tableOutput(tableFormats, 'format of the tables; latex uses booktabs'),
   },
   examples: [

@@ -5,7 +5,7 @@ const list = command({
   summary: "list the paper's benchmarks with their tasks in each language",
   options: {},
   examples: [
-    ['layerloom tasks list', 'the names that evaluate: takes'],
+    ['layerloom tasks list', 'the task names for evaluate:'],
     ['layerloom tasks list --json', 'the same, for a program'],
   ],
   run: async (given) => (await import('../work/studies/tasks.js')).tasksListCommand(given),
@@ -13,11 +13,11 @@ const list = command({
 
 const data = command({
   name: 'data',
-  summary: 'check a directory of local data: what is there, what is missing, what is wrong',
-  arguments: { directory: argument('<dir>', 'the directory that data: of evaluate: names') },
+  summary: 'check a directory of local data for missing and invalid files',
+  arguments: { directory: argument('<dir>', 'the directory given by data: in evaluate:') },
   options: {},
   examples: [
-    ['layerloom tasks data ./mgsm', 'what could be measured without the hub'],
+    ['layerloom tasks data ./mgsm', 'which tasks can be scored without the hub'],
     ['layerloom tasks data ./mgsm --json', 'the same, for a program'],
   ],
   run: async (given) => (await import('../work/studies/tasks.js')).tasksDataCommand(given),
@@ -26,10 +26,10 @@ const data = command({
 export const tasks = commandOfCommands({
   name: 'tasks',
   group: 'experiments',
-  summary: 'the benchmarks that can be measured, and data for them',
+  summary: 'list benchmarks, and check local data for them',
   commands: [list, data],
   examples: [
-    ['layerloom tasks list', 'the names that evaluate: takes'],
-    ['layerloom tasks data ./mgsm', 'what could be measured without the hub'],
+    ['layerloom tasks list', 'the task names for evaluate:'],
+    ['layerloom tasks data ./mgsm', 'which tasks can be scored without the hub'],
   ],
 });

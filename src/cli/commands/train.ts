@@ -11,9 +11,9 @@ import { trainSnakemake } from './snakemake.js';
 
 const trainInit = command({
   name: 'init',
-  summary: "write a trainer's configuration for an expert of the paper or a baseline, with its data",
+  summary: "write a trainer's configuration and data mix for an expert of the paper, or a baseline",
   options: {
-    preset: option('--preset <name>', 'the run: a row of Table 4, a baseline, or data of your own', {
+    preset: option('--preset <name>', 'the run: a row of Table 4, a baseline, or your own data', {
       choices: trainingPresets,
       required: true,
     }),
@@ -21,7 +21,7 @@ const trainInit = command({
     base: option('--base <model>', 'the model to fine-tune: a directory, or org/name on the hub', {
       default: 'meta-llama/Llama-3.1-8B',
     }),
-    method: choiceOption('--method <which>', 'train all weights, or an adapter', trainingMethods, 'full'),
+    method: choiceOption('--method <which>', 'train all weights, or a LoRA adapter', trainingMethods, 'full'),
     rank: numberOption('--rank <r>', 'rank of LoRA', '16'),
     way: choiceOption(
       '--way <which>',
@@ -31,31 +31,35 @@ const trainInit = command({
     ),
     partition: option(
       '--partition <file>',
-      'partition.json of layerloom partition: the parameters that train, or with --way revert stay',
+      'partition.json of layerloom partition: parameters to train, or with --way revert to keep',
       { required: 'for --way freeze and simultaneous' },
     ),
     data: option(
       '--data <path>',
-      "rows of your own instead of the preset's; NAME=PATH stands for one data set of Table 3, math=PATH or language=PATH for all of that kind",
+      "your own rows instead of the preset's; NAME=PATH replaces one data set of Table 3, math=PATH or language=PATH all of that kind",
       { repeatable: true },
     ),
     language: option(
       '--lang <name>',
-      'language of the joint preset (swh, tel, ben or jpn), or name of that of own-language',
+      'language of the preset joint (swh, tel, ben or jpn), or the name of the language for own-language',
       { default: 'swh for joint' },
     ),
     set: option(
       '--set <key=values...>',
-      "a hyper-parameter in place of the preset's, or several values to try: learning_rate=1e-7,2e-7",
+      'replace a hyper-parameter of the preset; several values give a sweep: learning_rate=1e-7,2e-7',
       { parse: toValues },
     ),
     samples: numberOption(
       '--samples <n>',
-      'samples of the run; for joint of each kind',
-      '40000, of own data 2000',
+      'number of samples; for joint, of each kind',
+      '40000; with own data, 2000',
     ),
-    seed: numberOption('--seed <n>', 'seed of sampling and of the order', 'the number of the run'),
-    devices: numberOption('--devices <n>', 'devices that a batch is divided among', '4, for LoRA 1'),
+    seed: numberOption('--seed <n>', 'seed for sampling and for the order', 'the number of the run'),
+    devices: numberOption(
+      '--devices <n>',
+      'number of devices among which a batch is divided',
+      '4; for LoRA, 1',
+    ),
     cpu: option('--cpu', 'train on the processor, in float32'),
     out: option('-o, --out <dir>', 'directory to create', { required: true, group: optionGroups.output }),
   },
@@ -67,15 +71,15 @@ const trainInit = command({
     ],
     [
       'layerloom train init --preset math-1 --way freeze --partition ./parts/partition.json -o ./train-task',
-      "the task's layers only, of the base that was partitioned",
+      "train only the task's part of the partition",
     ],
     [
       'layerloom train init --preset swh-1 --set learning_rate=7e-8,2e-7 --set seed=1,2 -o ./train-swh',
-      'four runs, each in a folder of its own',
+      'four runs, each in its own folder',
     ],
     [
       'layerloom train init --preset own-language --lang japanese --data ./rows.jsonl --base ./base --cpu -o ./train-ja',
-      'a small file of your own, on the processor',
+      'your own small file, on the processor',
     ],
     [
       'layerloom train init --preset joint --lang ben --trainer axolotl -o ./train-joint',
@@ -87,11 +91,13 @@ const trainInit = command({
 
 const trainStatus = command({
   name: 'status',
-  summary: 'say which runs are finished, and which checkpoints can be used',
-  arguments: { directories: argument('<dir...>', 'directories of layerloom train init, of one base') },
+  summary: 'print which runs are finished, and which checkpoints can be used',
+  arguments: {
+    directories: argument('<dir...>', 'directories of layerloom train init, all with the same base'),
+  },
   options: {},
   examples: [
-    ['layerloom train status ./train-math ./train-swh', 'the runs of two sweeps, and what comes next'],
+    ['layerloom train status ./train-math ./train-swh', 'the runs of two sweeps, and the next command'],
     ['layerloom train status ./train-math --json', 'for a script: exit 4 until every run is finished'],
   ],
   run: async (given) => (await import('../work/studies/train.js')).trainStatusCommand(given),
@@ -100,7 +106,7 @@ const trainStatus = command({
 export const train = commandOfCommands({
   name: 'train',
   group: 'training',
-  summary: 'configurations for training the experts that are merged, jobs that run them, how far they are',
+  summary: 'write configurations and jobs for training experts, and show their progress',
   commands: [trainInit, trainStatus, trainSlurm, trainSnakemake, trainKubernetes],
   examples: [
     ['layerloom train init --preset math-1 -o ./train-math-1', "the paper's first math expert, for TRL"],

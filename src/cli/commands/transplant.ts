@@ -8,17 +8,18 @@ import { choiceOption, numberOption } from '../options/usual-options.js';
 export const transplant = command({
   name: 'transplant',
   group: 'merging',
-  summary: "give a model another's tokenizer: rows of shared tokens are copied, those of others approximated",
+  summary:
+    'give a model the tokenizer of another: copy the rows of shared tokens, and approximate the others',
   arguments: { model: argument('<model>', modelWords) },
   options: {
-    donor: option('--donor <model>', 'the model whose tokenizer it gets', { required: true }),
+    donor: option('--donor <model>', 'the model that gives the tokenizer', { required: true }),
     rows: choiceOption(
       '--rows <how>',
-      "rows of tokens that the model lacks: omp, sums of rows of shared tokens, as found in the donor's embeddings; subword, means of the rows of the tokens that the text is split into; mean, that of all rows; zero",
+      "rows of tokens that the model lacks: omp, sums of rows of shared tokens, with weights found in the donor's embeddings; subword, the mean row of the old tokens that make up the text; mean, the mean of all rows; zero",
       newRows,
       'omp',
     ),
-    k: numberOption('-k, --k <n>', 'with omp: rows of a sum, at most', '64'),
+    k: numberOption('-k, --k <n>', 'with omp: maximum number of rows in a sum', '64'),
     ...saveOptions,
     ...attestOption,
     ...mergeOptions(),
@@ -26,11 +27,11 @@ export const transplant = command({
   examples: [
     [
       'layerloom transplant ./math-1 --donor ./swh-1 -o ./math-1-transplanted',
-      'the tokenizer of another base, so that experts of both can be merged',
+      'the tokenizer of another base, so that experts of both bases can be merged',
     ],
     [
       'layerloom transplant ./math-1 --donor ./swh-1 --rows subword -o ./math-1-subwords',
-      'new rows are means of the old tokens that they are made of',
+      'new rows are means of the rows of old tokens',
     ],
   ],
   run: async (given) => (await import('../work/merging/merge.js')).methodCommand('transplant', given),

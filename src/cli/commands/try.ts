@@ -15,12 +15,12 @@ export const tryModels = command({
     ),
   },
   options: {
-    maxTokens: numberOption('--max-tokens <n>', 'most tokens of an answer', '128'),
+    maxTokens: numberOption('--max-tokens <n>', 'maximum number of tokens in an answer', '128'),
     chat: option('--chat', "put the prompt into each model's chat template"),
-    device: option('--device <name>', 'cpu, cuda:0', { default: 'a GPU, if there is one' }),
+    device: option('--device <name>', 'device, such as cpu or cuda:0', { default: 'a GPU, if there is one' }),
     modelArgs: option(
       '--model-args <list>',
-      "arguments of the harness's hf: dtype=float32,trust_remote_code=true",
+      "arguments for the harness's model type hf: dtype=float32,trust_remote_code=true",
       { parse: toArguments },
     ),
     lmEval,
@@ -32,7 +32,7 @@ export const tryModels = command({
     ],
     [
       'layerloom try ./study/swahili/*/default --chat --max-tokens 200 "Habari?"',
-      'the default configuration of each pair',
+      'the default merge of each pair',
     ],
   ],
   run: async (given) => (await import('../work/studies/try.js')).tryCommand(given),

@@ -11,9 +11,9 @@ import { DeclaredOption, isPlace, type OptionDeclaration, otherSpellings } from 
 export interface ArgumentDeclaration<Value = unknown> {
   readonly flags: string;
   readonly words: string;
-  /** Accepted values, for help and completion; the called function checks them. */
+  /** Accepted values, for help and completion. The called function checks them. */
   readonly choices: readonly string[];
-  /** The argument's type, for the compiler only. */
+  /** Argument's type, for the compiler only. */
   readonly given?: { readonly value: Value };
 }
 
@@ -52,7 +52,7 @@ export type Given<A extends Arguments, O extends Options> = {
 
 interface Headline {
   readonly name: string;
-  /** The heading in `layerloom --help`; absent for subcommands. */
+  /** Heading in `layerloom --help`; absent for subcommands. */
   readonly group?: keyof typeof commandGroups;
   readonly summary: string;
   readonly examples: readonly [Example, Example, ...Example[]];
@@ -85,8 +85,8 @@ const textsIn = (value: unknown): string[] => {
 };
 
 /**
- * Refuses paths in which the shell left `~` or `$HOME`, and empty paths from unset variables, which would
- * mean the working directory.
+ * Refuses paths with `~` or `$HOME` that the shell did not expand. Also refuses empty paths: they come from
+ * unset variables, and would mean the working directory.
  */
 const checkPlaces = (name: string, flags: string, value: unknown): void => {
   for (const text of textsIn(value)) {
@@ -106,8 +106,7 @@ const checkPlaces = (name: string, flags: string, value: unknown): void => {
 };
 
 /**
- * Declares a command. Help, completion, the reference and the mapping to parameters follow from its options'
- * declarations.
+ * Declares a command. Help, completion, the reference and the mapping to parameters follow from its options.
  */
 export const command = <
   const A extends Arguments = Record<never, never>,

@@ -16,7 +16,6 @@ export interface OptionDescription {
   readonly long: string;
   readonly short?: string;
   readonly description: string;
-  /** The option's value; absent for flags. */
   readonly value?: ArgumentDescription;
   /** `required`, or `required unless …`; absent if optional. */
   readonly requirement?: string;
@@ -30,7 +29,7 @@ export interface OptionGroup {
   readonly options: readonly OptionDescription[];
 }
 
-/** A command as data, for references and shell completion. */
+/** Command as data, for references and shell completion. */
 export interface CommandDescription {
   /** Words after `layerloom`: `['experiment', 'init']`; empty for the program. */
   readonly path: readonly string[];

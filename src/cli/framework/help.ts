@@ -47,18 +47,18 @@ const styled = {
   term: (text: string) => stdoutColours().cyan(text),
 };
 
-/** Longer lines are hard to read. */
+/** Maximum width of help; longer lines are hard to read. */
 const widest = 100;
 
 const helpColumns = (): number => Math.min(columns() ?? 80, widest);
 
-/** Wraps a command before options, with backslashes. */
+/** Wraps a command before its options, with backslashes. */
 const wrapCommand = (line: string): string => {
   const [first = '', ...others] = line.split(/ (?=-)/);
   const lines = [first];
   for (const part of others) {
     const joined = `${lines.at(-1)} ${part}`;
-    // Four columns of indentation, and two for the backslash.
+    // Subtracts four columns of indentation, and two for the backslash.
     if (joined.length <= helpColumns() - 6) lines[lines.length - 1] = joined;
     else lines.push(`  ${part}`);
   }
@@ -83,10 +83,9 @@ const notesOf = (option: Option): string => {
 
 const widestTerm = 26;
 
-/** Least width of a description beside its term; a narrower one goes below. */
+/** Minimum width of a description beside its term. If there is less room, it goes below. */
 const narrowestText = 34;
 
-/** Layout of help: the terminal's width, or 80 columns. */
 export const helpLayout: HelpConfiguration = {
   minWidthToWrap: 20,
   prepareContext(this: Help) {

@@ -5,9 +5,9 @@ import { LayerloomError } from '../../core/base/errors/errors.js';
 import { alsoAccepted } from '../options/spellings.js';
 
 export interface OptionFacts {
-  /** Parses text; `previous` is a repeated option's value so far. */
+  /** Parses the text of a value. For a repeated option, `previous` is the value so far. */
   readonly parse?: (text: string, previous: never) => unknown;
-  /** The default in words; the called function applies it. */
+  /** Default in words; the called function applies it. */
   readonly default?: string;
   /** Accepted values. The called function refuses others, naming the parameter. */
   readonly choices?: readonly string[];
@@ -19,7 +19,7 @@ export interface OptionFacts {
   readonly repeatable?: true;
 }
 
-/** An option, whose value is stored under the parameter's name. */
+/** Option. The value is stored under the parameter's name. */
 export interface OptionDeclaration<Value = unknown, Always extends boolean = boolean> {
   readonly flags: string;
   readonly words: string;
@@ -80,10 +80,9 @@ export const pathKinds: Readonly<Record<string, 'files' | 'directories'>> = {
   recipe: 'files',
 };
 
-/** True if the value is a path or a model. */
 export const isPlace = (flags: string): boolean => Object.hasOwn(pathKinds, placeholderOf(flags));
 
-/** Refuses a second path or model, which would silently replace the first. */
+/** Refuses a second path or model, which would otherwise silently replace the first. */
 const once =
   (long: string) =>
   (text: string, before?: string): string => {
@@ -103,21 +102,20 @@ export class DeclaredOption extends Option {
     this.key = key;
     this.facts = facts;
     const { parse, choices, required, group } = facts;
-    // Sets only the default's words, because a value set by commander would override a file's or a function's
-    // default.
+    // Sets only the words of the default: a value set by commander would override that of a file or function.
     if (facts.default !== undefined) this.default(undefined, facts.default);
     if (parse !== undefined) this.argParser<unknown>(parse as (text: string, previous: unknown) => unknown);
     if (facts.repeatable) this.argParser((text: string, texts: readonly string[] = []) => [...texts, text]);
     const isOne = !facts.repeatable && !flags.includes('...');
     if (isOne && parse === undefined && isPlace(flags)) this.argParser(once(this.long ?? flags));
-    // `Option.choices` would itself refuse other values, without naming the parameter.
+    // Sets the choices without `Option.choices`, whose refusals do not name the parameter.
     if (choices !== undefined) this.argChoices = [...choices];
     if (required === true) this.makeOptionMandatory();
     if (group !== undefined) this.helpGroup(group);
   }
 }
 
-/** Another spelling of an option, hidden, stored as the option's value. */
+/** Another, hidden spelling of an option. The value is stored as the option's. */
 class OtherSpelling extends DeclaredOption {
   readonly #stored: string;
 

@@ -5,40 +5,41 @@ import { numberOption } from './usual-options.js';
 const { output, running } = optionGroups;
 
 /** Forms of a model on the command line, for help. */
-export const modelWords = 'a directory, a file of weights or org/name in the hub cache';
+export const modelWords = 'a directory, a file of weights, or org/name in the hub cache';
 
 export const threads = numberOption(
   '-j, --threads <n>',
   'worker threads',
-  'the usable cores; 1 for one small merge',
+  'number of usable cores; 1 for a small merge',
   running,
 );
 
-export const download = (what = 'what is needed of models that are not here: headers, then byte ranges') =>
-  option('--download', `fetch ${what} from the Hugging Face hub`, { group: running });
+export const download = (
+  what = 'models that are not on this machine: headers, and then only the needed byte ranges',
+) => option('--download', `fetch ${what} from the Hugging Face hub`, { group: running });
 
 export const allowNonFinite = option(
   '--allow-non-finite',
-  'compute with values that are NaN or infinite, instead of refusing them; copies are never looked at',
+  'compute with NaN and infinite values, instead of refusing them; copied tensors are never checked',
   { group: output },
 );
 
-/** The stamp of jobs on clusters. */
+/** Stamp of jobs on clusters. */
 export const expect = option(
   '--expect <stamp>',
-  'refuse to run by another version, or on another text of the experiment; batch --dry-run --json prints it',
+  'refuse to run if the version of layerloom or the experiment has changed; batch --dry-run --json prints the stamp',
   { group: running },
 );
 
 export const stack = option(
   '--stack <which>',
-  'stack of layers that is meant in models that have several: encoder, decoder, or what stands before the numbers',
+  'stack of layers, for models with several: encoder, decoder, or the name prefix before layer numbers',
   { default: 'the only one' },
 );
 
 export const analysis = option(
   '--analysis <dir>',
-  'directory of layerloom analyze: read task vectors from it, not the weights',
+  'directory of layerloom analyze: use its measurements instead of reading the weights',
 );
 
 export const config = option(

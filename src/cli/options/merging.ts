@@ -16,20 +16,20 @@ const { output, running } = optionGroups;
 export const tokenizer = (default_ = 'auto', ofModels = '; or one of the models') =>
   option(
     '--tokenizer <which>',
-    `vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base${ofModels}`,
+    `vocabulary of the output if those of the models differ: auto, the union if every shared token has the same id in all models; strict, an error; union; base${ofModels}`,
     { default: default_, group: output },
   );
 
 export const formOptions = {
   as: option(
     '--as <form>',
-    'write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name',
-    { choices: outputForms, default: 'an adapter where all models are bare adapters', group: output },
+    'write a LoRA adapter, or full weights; bare adapters then need a base, from --base or as they name it',
+    { choices: outputForms, default: 'an adapter if all models are bare adapters', group: output },
   ),
   rank: numberOption(
     '--rank <r>',
-    'of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors',
-    'exact, of the rank that all have together',
+    'truncate the adapter to this rank, and report the errors; required for TIES, DARE and similar methods',
+    'exact, with the sum of all ranks',
     output,
   ),
 };
@@ -38,12 +38,12 @@ export const saveOptions = {
   config,
   chatTemplate: option(
     '--chat-template <template>',
-    `chat template of the output: auto (the one that most models have), a format (${chatTemplateNames.slice(1).join(', ')}) or the file of a template`,
-    { default: "the recipe's, or that of the tokenizer's model", group: output },
+    `chat template of the output: auto (the most frequent one of the models), a format (${chatTemplateNames.slice(1).join(', ')}), or a file`,
+    { default: "the recipe's, or that of the model that gives the tokenizer", group: output },
   ),
   experts: option(
     '--experts <form>',
-    'experts of mixtures: those of a layer fused in one parameter, or each by itself',
+    'form of the experts of mixtures: fused in one parameter per layer, or separate',
     {
       choices: expertLayouts,
       parse: toOneOf('experts', expertLayouts),
@@ -53,17 +53,17 @@ export const saveOptions = {
   ),
   quantize: option(
     '--quantise <scheme>',
-    'quantise the matrices of the output, and measure how much of the change from the base is left',
+    'quantise the matrices of the output, and measure how much of the change from the base remains',
     {
       choices: writtenNames,
       parse: toOneOf('quantize', writtenNames),
-      default: "the recipe's, or not",
+      default: "the recipe's, or none",
       group: output,
     },
   ),
   saveRecipe: option(
     '--save-recipe <file>',
-    'write the recipe of this merge, with what was found from the models as numbers',
+    'write the recipe of this merge, with values that were derived from the models as numbers',
     { group: output },
   ),
 };
@@ -77,41 +77,42 @@ interface MergeOptionFacts {
 export const attestOption = {
   attest: option(
     '--attest',
-    'write layerloom.intoto.jsonl, a statement of weights, recipe and inputs, with --checksums',
+    'write layerloom.intoto.jsonl, a statement of weights, recipe and inputs; implies --checksums',
     { group: output },
   ),
 };
 
 export const mergeOptions = ({
   outRequired = 'unless --dry-run',
-  link = 'reflink if the file system can, else copy',
+  link = 'reflink if the file system supports it, else copy',
 }: MergeOptionFacts = {}) => ({
   out: option('-o, --out <dir>', 'directory to create', { required: outRequired, group: output }),
-  layout: option('--layout <layout>', 'shards of the output: one per layer, or of up to the maximum size', {
+  layout: option('--layout <layout>', 'shards of the output: one per layer, or up to the maximum size', {
     choices: layouts,
     parse: toOneOf('layout', layouts),
     default: "the recipe's, or layer",
     group: output,
   }),
-  maxShardSize: option('--max-shard-size <size>', 'maximum tensor data in a shard: 5GB, 500MB', {
+  maxShardSize: option('--max-shard-size <size>', 'maximum size of the tensors in a shard: 5GB, 500MB', {
     parse: toShardSize,
     default: "the recipe's, or 5GB",
     group: output,
   }),
-  dtype: option('--dtype <dtype>', 'convert every floating tensor to this dtype', {
+  dtype: option('--dtype <dtype>', 'convert every floating-point tensor to this dtype', {
     choices: arithmeticDtypes.map(torchName),
     default: "each tensor's own",
     group: output,
   }),
-  link: option(
-    '--link <how>',
-    'make shards that equal whole input files in this way, instead of writing them',
-    { choices: links, parse: toOneOf('link', links), default: link, group: output },
-  ),
+  link: option('--link <how>', 'how to make shards that equal whole input files, instead of writing them', {
+    choices: links,
+    parse: toOneOf('link', links),
+    default: link,
+    group: output,
+  }),
   checksums: option('--checksums', 'record the SHA-256 of inputs and shards', { group: output }),
   allowNonFinite,
   force: option('--force', 'replace an output that layerloom wrote', { group: output }),
-  resume: option('--resume', 'keep finished work when interrupted, and continue from it next time', {
+  resume: option('--resume', 'if interrupted, keep finished work and continue from it next time', {
     group: running,
   }),
   download: download(),

@@ -2,19 +2,13 @@ import { LayerloomError } from '../../core/base/errors/errors.js';
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { nearest } from '../../core/base/nearest.js';
 
-/**
- * Parses a number. Returns other text unchanged, so that the called function refuses it and names the
- * parameter.
- */
+/** Parses a number. Returns any other text unchanged: the called function refuses it by parameter. */
 export const toNumber = (text: string): number => {
   const value = Number(text);
   return text.trim() === '' || Number.isNaN(value) ? (text as unknown as number) : value;
 };
 
-/**
- * Adds `NAME=VALUE` to the previous ones. A value that is not a number stays text, for the called function to
- * refuse.
- */
+/** Adds `NAME=VALUE` to `previous`. The called function refuses a value that is no number. */
 export const toNamed = (
   text: string,
   previous: Readonly<Record<string, number>> = {},
@@ -23,7 +17,7 @@ export const toNamed = (
   return { ...previous, [at < 0 ? text : text.slice(0, at)]: toNumber(at < 0 ? '' : text.slice(at + 1)) };
 };
 
-/** Adds `KEY=V,V` to the previous ones; values that are not numbers stay text. */
+/** Adds `KEY=V,V` to `previous`. Values that are not numbers stay texts. */
 export const toValues = (
   text: string,
   previous: Readonly<Record<string, readonly (number | string)[]>> = {},
@@ -38,9 +32,7 @@ export const toValues = (
   return { ...previous, [key]: toNumbers(text.slice(at + 1)) };
 };
 
-/**
- * Parses `KEY=VALUE,KEY=VALUE` like the harness's model arguments: numbers, true and false, otherwise text.
- */
+/** Parses `KEY=VALUE,KEY=VALUE` like model arguments of lm_eval: numbers, true and false, otherwise text. */
 export const toArguments = (text: string): Record<string, number | string | boolean> =>
   Object.fromEntries(
     text.split(',').map((part) => {
@@ -81,7 +73,7 @@ export const toOneOf =
     });
   };
 
-/** Parses `2/8`, the third of eight. @throws INVALID_PARAMETER */
+/** Parses a part `i/n`: `2/8` is the third of eight. @throws INVALID_PARAMETER */
 export const toPart = (parameter: string, text: string): { index: number; count: number } => {
   const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
   const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];

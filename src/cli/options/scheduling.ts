@@ -9,8 +9,8 @@ export const experimentFile = argument('<experiment>', 'a YAML file');
 export const trainingDirectory = argument('<dir>', 'a directory of layerloom train init');
 
 const limitOptions = {
-  time: option('--time <time>', 'time limit of each job, in the format of sbatch: 02:00:00'),
-  memory: option('--memory <size>', 'memory of each job, in the format of sbatch: 32G'),
+  time: option('--time <time>', 'time limit of each job, in the notation of sbatch: 02:00:00'),
+  memory: option('--memory <size>', 'memory of each job, in the notation of sbatch: 32G'),
 };
 
 export const jobOptions = {
@@ -20,14 +20,14 @@ export const jobOptions = {
   store: option('--store <dir>', 'directory of the shards that merges share', {
     default: '.store in the output',
   }),
-  parts: numberOption('--parts <n>', 'number of jobs to divide the work among', '8'),
-  cpus: numberOption('--cpus <n>', 'processors, and worker threads, of each job'),
+  parts: numberOption('--parts <n>', 'number of jobs among which the work is divided', '8'),
+  cpus: numberOption('--cpus <n>', 'processors of each job, and worker threads'),
   ...limitOptions,
 };
 
 export const trainingJobOptions = {
-  parts: numberOption('--parts <n>', 'number of jobs to divide the runs among', 'the number of runs'),
-  gpus: numberOption('--gpus <n>', 'GPUs of each job that trains', 'those that the runs were written for'),
+  parts: numberOption('--parts <n>', 'number of jobs among which the runs are divided', 'the number of runs'),
+  gpus: numberOption('--gpus <n>', 'GPUs of each training job', 'the number for which the runs were written'),
   cpus: numberOption('--cpus <n>', 'processors of each job'),
   ...limitOptions,
 };
@@ -36,13 +36,13 @@ export const slurmOptions = {
   partition: option('--partition <name>', 'partition to submit to'),
   account: option('--account <name>', 'account to charge the jobs to'),
   qos: option('--qos <name>', 'quality of service'),
-  directives: option('--directive <option>', 'a further option of sbatch, such as --constraint=a100', {
+  directives: option('--directive <option>', 'another option of sbatch, such as --constraint=a100', {
     repeatable: true,
   }),
 };
 
 export const snakemakeOptions = {
-  retries: numberOption('--retries <n>', 'times that a failed job is run again', '2'),
+  retries: numberOption('--retries <n>', 'number of times that a failed job is retried', '2'),
   partition: option('--partition <name>', 'partition of SLURM (slurm_partition)'),
   account: option('--account <name>', 'account of SLURM (slurm_account)'),
   qos: option('--qos <name>', 'quality of service of SLURM (qos)'),
@@ -51,11 +51,13 @@ export const snakemakeOptions = {
 export const kubernetesOptions = {
   volumes: option(
     '--volume <claim=path>',
-    'persistent volume claim, and where pods see it; CLAIM=PATH:ro is read-only',
+    'persistent volume claim, and its path inside pods; CLAIM=PATH:ro is read-only',
     { repeatable: true },
   ),
   command: option('--command <command>', 'command of layerloom in the image', { default: 'layerloom' }),
-  name: option('--name <name>', "first part of the jobs' names", { default: 'layerloom- and the output' }),
+  name: option('--name <name>', "first part of the jobs' names", {
+    default: 'layerloom- and the name of the output',
+  }),
   namespace: option('--namespace <name>', 'namespace of the jobs', { default: "kubectl's" }),
 };
 
@@ -63,7 +65,7 @@ export const evaluationOptions = {
   evaluate: option('--evaluate', 'also score the models, after the merges', { group }),
   evaluateParts: numberOption(
     '--evaluate-parts <n>',
-    'number of jobs to divide the models among',
+    'number of jobs among which the models are divided',
     '--parts',
     group,
   ),
@@ -88,13 +90,21 @@ export const slurmEvaluationOptions = {
 };
 
 export const ownEvaluationOptions = {
-  evaluateDirectives: option('--evaluate-directive <option>', 'as --directive; replaces all of them', {
-    repeatable: true,
-    default: '--directive',
-    group,
-  }),
-  evaluateImage: option('--evaluate-image <image>', 'image that has layerloom and lm-evaluation-harness', {
-    default: '--image',
-    group,
-  }),
+  evaluateDirectives: option(
+    '--evaluate-directive <option>',
+    'like --directive, for scoring jobs; replaces all of them',
+    {
+      repeatable: true,
+      default: '--directive',
+      group,
+    },
+  ),
+  evaluateImage: option(
+    '--evaluate-image <image>',
+    'image that contains layerloom and lm-evaluation-harness',
+    {
+      default: '--image',
+      group,
+    },
+  ),
 };

@@ -3,11 +3,11 @@ import { type OptionSpelling, spellBy } from '../../core/base/errors/option-name
 
 interface OtherSpellings {
   readonly also?: readonly string[];
-  /** Spellings refused with a hint. */
+  /** Spellings that are refused with a hint to the option. */
   readonly meant?: readonly string[];
 }
 
-/** Other spellings, by the one in help, completion, docs and Python. */
+/** Other spellings of options, by the spelling that help, completion, docs and Python use. */
 export const spellings: Readonly<Record<string, OtherSpellings>> = {
   '--task': { meant: ['--task-model', '--task-expert'] },
   '--lang': { also: ['--language'], meant: ['--language-model', '--language-expert', '--target-language'] },
@@ -63,12 +63,12 @@ const refusal = (reason: string, words: string, commands?: string): Refusal => (
   ...(commands === undefined ? {} : { commands: commands.split(' ') }),
 });
 
-/** Options of other programs without a counterpart; the first matching entry applies. */
+/** Options of other programs that have no counterpart here. The first entry that matches applies. */
 const refusals: readonly Refusal[] = [
-  refusal('one merge is made at a time, by --threads threads', '--jobs --parallel', 'swap soup merge'),
-  refusal('the experts are named by --task and --lang', '--expert --target --source', 'swap suggest'),
+  refusal('a command makes one merge, with --threads threads', '--jobs --parallel', 'swap soup merge'),
+  refusal('name the experts with --task and --lang', '--expert --target --source', 'swap suggest'),
   refusal(
-    'each end has its own, --bottom-transition and --top-transition',
+    'each end has its own option: --bottom-transition and --top-transition',
     '--transition --transitions --transition-layers',
   ),
   refusal(
@@ -77,70 +77,61 @@ const refusals: readonly Refusal[] = [
     'evaluate',
   ),
   refusal('local data are a setting, as in --set data=./mgsm', '--data --data-dir --dataset', 'evaluate'),
-  refusal('each answer is kept beside the scores; leave it out', '--log-samples', 'evaluate'),
+  refusal('answers are always stored with the scores; leave it out', '--log-samples', 'evaluate'),
   refusal('--write names the merges to write', '--only --filter --select', 'batch'),
-  refusal('the recipe has the settings; change them there', '--set --param --parameters', 'merge'),
+  refusal('settings are in the recipe; change them there', '--set --param --parameters', 'merge'),
   refusal(
-    'it is a setting, as in --set fewshot=8 batch_size=4 device=cuda',
+    'give it as a setting: --set fewshot=8 batch_size=4 device=cuda',
     '--device --cuda --gpu --num-fewshot --fewshot --batch-size --backend --seed',
     'evaluate',
   ),
   refusal('a model is an argument, without pretrained=', '--model-args', 'evaluate'),
   refusal(
-    'model_args: in the evaluate: block of an experiment takes it',
+    'set it in model_args: of the evaluate: block of an experiment',
     '--trust-remote-code',
     'evaluate try',
   ),
   refusal(
-    'the page that it writes has the pictures; leave it out',
+    'the page always contains the pictures; leave it out',
     '--plot --plots --figures --html',
     'analyze',
   ),
   refusal(
-    'models are merged on processor cores, and need no GPU; leave it out',
+    'merging uses processor cores, not a GPU; leave it out',
     '--cuda --gpu --gpus --device --gpu-rich --multi-gpu --read-to-gpu --num-gpus',
   ),
   refusal(
-    'files are memory-mapped, read and written at once in little memory; leave it out',
+    'merging always needs little memory; leave it out',
     '--lazy-unpickle --low-cpu-memory --low-cpu-mem-usage --clone-tensors --async-write --async-writes --write-threads',
   ),
   refusal(
-    'the tokenizer is copied anyway; leave it out, or choose another by --tokenizer',
+    'the tokenizer is always copied; leave it out, or choose another with --tokenizer',
     '--copy-tokenizer',
   ),
-  refusal(
-    'models that do not fit together are refused, and the error names what differs; leave it out',
-    '--allow-crimes',
-  ),
-  refusal('no code of a model is run to merge it; leave it out', '--trust-remote-code'),
+  refusal('incompatible models are always refused; leave it out', '--allow-crimes'),
+  refusal('merging never runs code of models; leave it out', '--trust-remote-code'),
   refusal(
     'weights are always written as safetensors; leave it out',
     '--safe-serialization --no-safe-serialization --safetensors',
   ),
-  refusal('each output has a card, its README.md; leave it out', '--write-model-card --no-write-model-card'),
-  refusal('a recipe has the seed, as seed: 7', '--random-seed --seed'),
   refusal(
-    'the cache of the hub is where HF_HOME or HF_HUB_CACHE says; set one of them',
+    'each output has a model card, README.md; leave it out',
+    '--write-model-card --no-write-model-card',
+  ),
+  refusal('set the seed in a recipe: seed: 7', '--random-seed --seed'),
+  refusal(
+    'set HF_HOME or HF_HUB_CACHE to choose the hub cache',
     '--cache-dir --transformers-cache --hf-home',
   ),
+  refusal('adapters need no cache; leave it out', '--lora-merge-cache --lora-merge-dtype'),
+  refusal('merge first, then upload with layerloom push', '--push-to-hub --push --upload --hub-model-id'),
+  refusal('the token comes from HF_TOKEN, or from `hf auth login`', '--token --hf-token --use-auth-token'),
+  refusal('write a revision after the model: org/name@main', '--revision'),
   refusal(
-    'adapters are merged while they are read, without a cache; leave it out',
-    '--lora-merge-cache --lora-merge-dtype',
-  ),
-  refusal(
-    'push is a command of its own, for a merge that is written',
-    '--push-to-hub --push --upload --hub-model-id',
-  ),
-  refusal(
-    'the token is taken from HF_TOKEN, or from where `hf auth login` has put it',
-    '--token --hf-token --use-auth-token',
-  ),
-  refusal('a revision follows the name of its model, as in org/name@main', '--revision'),
-  refusal(
-    'a recipe names the method and its settings, and merge runs it',
+    'write the method and its settings into a recipe for layerloom merge',
     '--method --merge-method --density --normalize --lambda --epsilon --t --ties --slerp --dare --linear --task-arithmetic',
   ),
-  refusal('weights that are not given are equal; leave it out', '--uniform --equal'),
+  refusal('weights are equal by default; leave it out', '--uniform --equal'),
 ];
 
 export const whyRefused = (flag: string, command: string | undefined): string | undefined =>
@@ -158,7 +149,7 @@ export const spellingsOf = (shown: string): readonly string[] => [
   ...(othersOf(shown).meant ?? []),
 ];
 
-/** Returns `--lang` for `--language`. */
+/** Returns the spelling that is shown: `--lang` for `--language`. */
 export const shownSpelling = (long: string): string =>
   Object.keys(spellings).find((shown) => alsoAccepted(shown).includes(long)) ?? long;
 
@@ -214,7 +205,6 @@ const pythonCall = ([command, ...words]: readonly (string | Argument)[], text: s
   return `layerloom.${name}(${[...places, ...options].join(', ')})`;
 };
 
-/** Replaces commands in a message by Python calls. */
 export const commandsInPython = (message: string): string =>
   [...madeCommands]
     .filter(([text]) => message.includes(text))

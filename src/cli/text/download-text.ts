@@ -8,8 +8,8 @@ const sizes = (models: PlannedDownload['models']): string =>
     .join(' + ');
 
 /**
- * Download as a share of the models, `9.1 GB of 2 × 16.1 GB (57 %)`, and by model if there are several; empty
- * without downloads.
+ * Returns rows with the download as a share of the models, `9.1 GB of 2 × 16.1 GB (57 %)`; if there are
+ * several models, also one for each. Empty if nothing is downloaded.
  */
 export const downloadRows = (download: PlannedDownload | undefined): (readonly [string, string])[] => {
   if (download === undefined || download.bytes === 0) return [];
@@ -24,7 +24,7 @@ export const downloadRows = (download: PlannedDownload | undefined): (readonly [
   ];
 };
 
-/** Abbreviates a commit like Git; `--json` has all of it. */
+/** Abbreviates a commit as Git does; `--json` shows all of it. */
 const shortCommit = (model: string): string => model.replace(/(@[0-9a-f]{7})[0-9a-f]{33}$/, '$1');
 
 const share = (amount: number, models: PlannedDownload['models']): string => {

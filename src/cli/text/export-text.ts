@@ -6,7 +6,7 @@ export const describeExport = ({ out, file, bytes, loaded, statement, seconds }:
   [
     `${join(out, file)}: ${formatBytes(bytes)}, ${formatSeconds(seconds)}`,
     loaded === null
-      ? 'not loaded: no program of llama.cpp that generates was found'
+      ? 'not tested: no llama.cpp program that can load it was found'
       : `${loaded.program}${loaded.version === null ? '' : ` ${loaded.version}`} loaded it: ${JSON.stringify(loaded.text)}`,
     `${join(out, 'Modelfile')}: for ollama create`,
     ...(statement === null ? [] : [`${join(out, statement)}: how it was made`]),

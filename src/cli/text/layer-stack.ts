@@ -13,7 +13,7 @@ const drawn = 8;
 
 const mostRuns = 10;
 
-/** Width of bars. It is smaller in a narrow terminal, so that words fit beside them. */
+/** Width of bars; smaller in a narrow terminal, so that words fit beside them. */
 const barWidth = (): number => (textWidth() < 64 ? 8 : 24);
 
 export const drawLayers = (plan: MergePlan, colours: Colors): string =>
@@ -46,9 +46,8 @@ const drawNumbers = (
 /**
  * Draws the model as a stack, top layer first, with the origin of each part:
  *
- *     layer 29  ████████████████████████  jpn-1
- *     layer 28  ████████████████████████
- *     layer 27  ░░░░░░░░░░░░░░░░░░░░░░░░  math-1
+ * layer 29  ████████████████████████  jpn-1 layer 28  ████████████████████████ layer 27
+ * ░░░░░░░░░░░░░░░░░░░░░░░░  math-1
  */
 const drawStack = ({ origins }: LayerPicture, names: readonly string[], colours: Colors): string => {
   const [width, paint] = [barWidth(), painter(origins, names, colours)];
@@ -86,7 +85,7 @@ const labelsOf = ([first, last]: readonly [number, number]): string[] => {
   return all.length <= drawn ? all : [...all.slice(0, 2), '    ⋮', ...all.slice(-2)];
 };
 
-/** The tint is null for a tensor computed from several models. */
+/** Returns a function from model to colour; `null` means a tensor computed from several models. */
 const tintsOf = (names: readonly string[], colours: Colors) => {
   const tints = [colours.blue, colours.green, colours.magenta, colours.yellow];
   return (name: string | null) => {
@@ -95,10 +94,7 @@ const tintsOf = (names: readonly string[], colours: Colors) => {
   };
 };
 
-/**
- * Returns a function that draws a layer in its model's shade and colour. Each mixture of models has its own
- * shade.
- */
+/** Returns a function that draws a layer in its model's shade and colour. Each mixture has its own shade. */
 const painter = (origins: readonly Origin[], names: readonly string[], colours: Colors) => {
   const tint = tintsOf(names, colours);
   const mixed = [...new Set(origins.map(({ from }) => itemAt(from, 0)))].filter(

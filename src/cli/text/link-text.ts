@@ -25,7 +25,7 @@ export const describeWritten = ({
     const bytes = linked.reduce((total, shard) => total + shard.bytes, 0);
     return linked.length === 0 ? [] : [`${linked.length} ${text} (${formatBytes(bytes)})`];
   });
-  // Counts headers too, which the count by tensor lacks.
+  // Counts headers too; the count by tensor lacks them.
   const unlinked = shards.filter(({ link }) => link === undefined).reduce((sum, { bytes }) => sum + bytes, 0);
   const written = bytesResumed > 0 ? bytesWritten : unlinked;
   if (bytesResumed > 0) parts.push(`${formatBytes(bytesResumed)} resumed`);
@@ -53,10 +53,10 @@ export const whyNotLinked = ({ shards, inputs, cost }: MergePlan): string | unde
     );
   });
   if (whole.length === 0)
-    return `${nothing} each shard holds tensors that are computed, or of several models; --layout layer may part them`;
+    return `${nothing} each shard contains computed tensors, or tensors of several models; --layout layer may separate them`;
   const bytes = whole.reduce((total, shard) => total + shard.bytes, 0);
   return (
-    `${nothing} ${whole.length} shards (${formatBytes(bytes)}) are one model's alone, but no input file holds just ` +
-    `these tensors; rewrite the models by \`${layerloomCommand('relayout', 'MODEL', '-o', 'OUT', '--layout', 'layer')}\`, once, and merge those`
+    `${nothing} ${whole.length} shards (${formatBytes(bytes)}) come from one model, but no input file contains exactly ` +
+    `these tensors; rewrite the models once with \`${layerloomCommand('relayout', 'MODEL', '-o', 'OUT', '--layout', 'layer')}\`, and merge those`
   );
 };

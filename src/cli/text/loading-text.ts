@@ -6,7 +6,7 @@ export const describeLoading = ({ loads, by, loadedAs, reason, ...found }: Loadi
     .filter((name) => by[name] !== undefined)
     .map((name) => `${name} ${by[name]}`)
     .join(', ');
-  if (loads === null) return `whether it loads was not checked: ${reason} (${libraries})`;
+  if (loads === null) return `loading was not checked: ${reason} (${libraries})`;
   if (loads)
     return `loads as ${loadedAs}: no tensor is missing, unexpected or of another shape (${libraries})`;
   return [
@@ -28,13 +28,13 @@ export const faultsOf = ({
     .slice(0, 3)
     .map(
       ({ tensor, stored, model }) =>
-        `${tensor} is [${stored.join(', ')}], and [${model.join(', ')}] in the model`,
+        `${tensor} is [${stored.join(', ')}], but [${model.join(', ')}] in the model`,
     ),
   ...(mismatched.length > 3 ? [`… (${mismatched.length} of other shapes in all)`] : []),
   ...(dtype === null
     ? []
     : [
-        `config.json says ${dtype.said}, and the tensors are ${Object.entries(dtype.stored)
+        `config.json says ${dtype.said}, but the tensors are ${Object.entries(dtype.stored)
           .map(([name, count]) => `${name} (${count})`)
           .join(', ')}`,
       ]),

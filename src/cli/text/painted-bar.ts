@@ -1,6 +1,6 @@
 import { heights, zero } from '../../core/plan/card/chart-characters.js';
 
-/** Characters of bars by model index; the last is for mixtures. They can be told apart without colour. */
+/** Characters of bars by index of the model. They can be told apart without colour. */
 export const shades = ['░', '█', '▓', '▬'] as const;
 export const mixtures = ['▒', '▚', '╱'] as const;
 

@@ -50,7 +50,7 @@ const titles: Readonly<Record<PartName, string>> = {
 const foundBy = ({ found }: Partition): string =>
   found.by === 'location'
     ? `bottom ${found.bottom}, top ${found.top}, others ${found.others}, norms ${found.norms}`
-    : `by ${found.granularity}, what ${found.language.name} (language) and ${found.task.name} (task) changed more` +
+    : `by ${found.granularity}: each goes to the one of ${found.language.name} (language) and ${found.task.name} (task) that changed it more` +
       (found.others === null ? '' : `; others ${found.others}`);
 
 const pictureOf = (partition: Partition): LayerPicture => {

@@ -12,10 +12,7 @@ import { columns, textWidth } from '../print.js';
 import { downloadRows } from './download-text.js';
 import { drawLayers } from './layer-stack.js';
 
-/**
- * Writes a plan's memory. If memory limits the threads, also writes the memory that all wanted threads would
- * need.
- */
+/** Describes a plan's memory. If memory limits the number of threads, also gives the memory for all. */
 const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   const need = memoryOf(shards.flatMap(({ tensors }) => tensors));
   const threads = mostThreads(need, wanted);
@@ -23,10 +20,10 @@ const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   return `about ${formatBytes(memoryWith(need, threads))} private, with ${counted(threads, 'thread')}${more}`;
 };
 
-/** Writes a recipe with its final parameters: `Layer swap: bottom 5, top 2, …`. */
+/** Describes a recipe with its final parameters: `Layer swap: bottom 5, top 2, …`. */
 export const describeRecipe = ({ title, recipe, form }: MergePlan): string => {
   const settings = Object.entries(recipe).map(([key, value]) =>
-    // Parameters that the picture of layers shows.
+    // The picture of layers shows these parameters.
     key === 'slices' && Array.isArray(value)
       ? `${value.length} slices`
       : `${key} ${describeValue(value, key)}`,
@@ -37,12 +34,12 @@ export const describeRecipe = ({ title, recipe, form }: MergePlan): string => {
   return [first, ...others.map((line) => `  ${line}`)].join('\n');
 };
 
-/** Parameters whose lists of numbers are not gradients over layers. */
+/** Parameters that are lists of numbers without being gradients over layers. */
 const listed = ['weights', 'magnitude_weights', 'schedule_weights', 'layer_range', 'layers'];
 
 /**
- * Formats a list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers with four digits; filters, models and
- * recipes in YAML's flow style.
+ * Formats a list of numbers as `1,2`, and a gradient as `1 → 0.5`. Numbers have four digits. Filters, models
+ * and recipes have YAML's flow style.
  */
 const describeValue = (value: unknown, key: string): string => {
   if (typeof value === 'number') return decimals(value);

@@ -20,7 +20,7 @@ export const describeTruncated = (products: readonly TruncatedProduct[]): string
   return [
     plainTable(table, 1),
     '',
-    `error ‖Δ − B·A‖ / ‖Δ‖ of merged changes at their new rank: ${percent(errorOf(products))} over all, at most ${percent(worst.error)} (${worst.parameter}); each in layerloom.json`,
+    `error ‖Δ − B·A‖ / ‖Δ‖ of merged changes after truncation: ${percent(errorOf(products))} over all, at most ${percent(worst.error)} (${worst.parameter}); each in layerloom.json`,
   ].join('\n');
 };
 

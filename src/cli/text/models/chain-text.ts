@@ -4,7 +4,7 @@ import { fenced } from '../../../core/plan/card/markdown.js';
 
 export const describeChain = (chain: Chain): string => textOf(chain, true);
 
-/** Writes a chain for a model card, without reasons, which contain local paths. */
+/** Formats a chain for a model card. Omits reasons, because they contain local paths. */
 export const chainForCard = (chain: Chain): string =>
   ['', '## Made from', '', ...fenced('text', textOf(chain, false))].join('\n');
 
@@ -13,7 +13,7 @@ const textOf = ({ root, complete }: Chain, hasReasons: boolean): string =>
     lineOf(root, hasReasons),
     ...branches(root.inputs, '', hasReasons),
     complete
-      ? 'complete: every stated input is here, with the stated SHA-256'
+      ? 'complete: every stated input was found, with the stated SHA-256'
       : 'not complete: see the lines above',
   ].join('\n');
 

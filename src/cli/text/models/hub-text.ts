@@ -7,7 +7,7 @@ import type { RangeCacheRemoval } from '../../../core/models/sources/remove-rang
 
 const states: Readonly<Record<PushResult['files'][number]['state'], string>> = {
   sent: 'sent',
-  there: 'there already',
+  there: 'already on the hub',
   copied: 'copied by the hub from a merged model',
   planned: '',
 };

@@ -6,13 +6,13 @@ import type { Adapter } from '../../../core/models/adapters/adapter.js';
 import { elementsOf } from '../../../core/tensor/reference.js';
 
 export interface AdaptedModules {
-  /** The module without its layer: `self_attn.q_proj`. */
+  /** Name of the module without its layer: `self_attn.q_proj`. */
   readonly module: string;
   /** Layers with the module; empty outside the layers. */
   readonly layers: readonly number[];
   readonly rank: number;
   readonly alpha: number;
-  /** The factor s of B · A. */
+  /** Factor s of B · A. */
   readonly scale: number;
   readonly tensors: number;
   readonly parameters: number;
@@ -31,7 +31,7 @@ export interface AdapterSummary {
   readonly parameters: number;
   readonly bytes: number;
   readonly modules: readonly AdaptedModules[];
-  /** Parameters changed other than by LoRA's factors. */
+  /** Parameters that the adapter changes by other means than LoRA's factors. */
   readonly changed: readonly string[];
   readonly replaced: readonly string[];
 }

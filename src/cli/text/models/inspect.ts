@@ -107,7 +107,7 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
   const { architecture, dtypes, shards, layers, outside, sideFiles, unread } = summary;
   const known = architecture.known
     ? ''
-    : ` (not a family layerloom knows: ${architecture.unrecognised.length} tensors such as ${architecture.unrecognised[0]})`;
+    : ` (unknown to layerloom: ${architecture.unrecognised.length} tensors such as ${architecture.unrecognised[0]})`;
   return [
     visibleLine(summary.path),
     '',
@@ -140,7 +140,7 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
 
 const describeTying = (tied: boolean | undefined): string =>
   tied === undefined
-    ? "the model's class decides if it has one, and if it is tied to the embeddings"
+    ? "the model's class decides whether there is one, and whether it is tied to the embeddings"
     : tied
       ? 'tied to the embeddings'
       : 'not tied';

@@ -4,11 +4,12 @@ import type { MergeProof, ProofVerdict, ProvenTensor } from '../../../core/measu
 import { percent } from './sample-text.js';
 
 const words: Readonly<Record<ProofVerdict, string>> = {
-  intact: 'intact: every tensor is what the recipe gives',
-  rounded: 'rounded: every tensor is what the recipe gives, up to roundings',
-  different: 'different: it is not what the recipe gives',
-  not_comparable: 'not comparable: the rest is right, and random numbers decide these tensors',
-  not_this: 'not this: most of its tensors have nothing in common with what the recipe gives',
+  intact: 'intact: every tensor equals the result of the recipe',
+  rounded: 'rounded: every tensor equals the result of the recipe, up to rounding',
+  different: 'different: it is not the result of the recipe',
+  not_comparable:
+    'not comparable: these tensors depend on random numbers of the other program; all others are right',
+  not_this: 'not this: most of its tensors have nothing in common with the result of the recipe',
 };
 
 const mostTensors = 12;

@@ -20,7 +20,7 @@ export const describeQuantised = ({ scheme, layers, all }: QuantisedOutput): str
       1,
     ),
     '',
-    `of the change from the base once both are in ${scheme}: its norm as a share of what it was (above 100 % rounding adds more), and the cosine between both`,
+    `change from the base after quantising both to ${scheme}: its norm as a share of the original norm (above 100 %, rounding adds more), and its cosine with the original change`,
   ].join('\n');
 
 export const warningsOfQuantised = ({ scheme, layers, all }: QuantisedOutput): string[] => {
@@ -28,6 +28,6 @@ export const warningsOfQuantised = ({ scheme, layers, all }: QuantisedOutput): s
   if (lost.length === 0 && !isLost(all)) return [];
   const which = lost.length === layers.length ? 'every layer' : `${lost.length} of ${layers.length} layers`;
   return [
-    `in ${scheme} less than half of the change survives in ${which} (norm left or cosine below one half): the quantised model may not have learnt what the model did`,
+    `in ${scheme} less than half of the change survives in ${which} (norm or cosine below one half): the quantised model may have lost what the model learnt`,
   ];
 };

@@ -12,8 +12,8 @@ export const describeSample = (sample: ProofSample): string => {
   const { drawn, tiles, seed, bytes, allBytes, toDownload, random, oneTile } = sample;
   const chances = random.map(({ elements, probability }) => `${elements}: ${percent(probability)}`);
   return [
-    `sample: ${drawn} of ${tiles} tiles, by seed ${seed}; reads ${formatBytes(bytes)} of ${formatBytes(allBytes)}, and fetches ${formatBytes(toDownload)} of them`,
-    `chance to find changed elements at random places, by their number: ${chances.join(', ')}`,
+    `sample: ${drawn} of ${tiles} tiles, chosen by seed ${seed}; reads ${formatBytes(bytes)} of ${formatBytes(allBytes)}, fetches ${formatBytes(toDownload)}`,
+    `probability of finding changed elements at random places, by their number: ${chances.join(', ')}`,
     `a change within one tile: at least ${percent(oneTile)}; of a whole tensor: always`,
   ].join('\n');
 };

@@ -12,10 +12,7 @@ const paragraph = (text: string): string[] => ['', ...wrap(text, textWidth())];
 
 const shares = ({ kept, dropped, halved }: SwappedChange): string[] => [kept, dropped, halved].map(percent);
 
-/**
- * Says that the suggested swap leaves out most of the language expert's change, if measurements decided the
- * layers.
- */
+/** Warns if the suggested layers were measured, and omit most of the language expert's change. */
 const inTheMiddle = ({ layers, bottom, top, undecided, swaps: [swap], language }: Suggestion): string[] => {
   if (swap === undefined || undecided.length > 0) return [];
   const { kept, dropped } = swap.language;
@@ -38,26 +35,28 @@ export const describeSuggestion = (suggestion: Suggestion): string => {
     ];
   });
   const scaled =
-    layers === paperLayers ? '' : `; here its numbers are scaled to ${layers} layers, by a rule of ours`;
+    layers === paperLayers
+      ? ''
+      : `; for the suggestion, these numbers are scaled to ${layers} layers (our rule, not the paper's)`;
   return [
     plainTable([['expert', 'mean MAV', 'largest changes'], ...experts], 1, textWidth()),
     ...(undecided.length === 0
       ? []
-      : paragraph(`The measurements do not decide: ${undecided.join('; and ')}.`)),
+      : paragraph(`The measurements are not conclusive: ${undecided.join('; and ')}.`)),
     ...paragraph(
       `Suggested: bottom ${bottom} and top ${top} from ${language.name}, the others from ${task.name}`,
     ),
     ...[
       `bottom ${bottom}: ${reasons.bottom}`,
       `top ${top}: ${reasons.top}`,
-      'transitions 0: the paper found no significant gain from them',
+      'no transition layers: the paper found no significant gain from them',
     ].flatMap((line) => wrap(line, textWidth() - 2).map((part) => `  ${part}`)),
     ...inTheMiddle(suggestion),
     ...paragraph(
       `The paper (arXiv 2410.01335, §4.2) chooses by scores. It swaps ${paperCounts.bottom} and ${paperCounts.top} of ${paperLayers} layers by default, and found 3 to 5 and 0 to 2 effective${scaled}.`,
     ),
     ...paragraph(
-      `Swaps to score, and what they keep, drop and halve of the change of ${task.name} (task) and ${language.name} (language):`,
+      `Swaps to score, with the shares that they keep, drop and halve of the changes of ${task.name} (task) and ${language.name} (language):`,
     ),
     '',
     plainTable(

@@ -21,7 +21,7 @@ export const describeOutput = (found: OutputVerification): string => {
   return [
     `${out}: ${verdictOf(found)}`,
     `${counted(files.length, 'file')}, ${layerloom === null ? 'with no record' : `written by layerloom ${layerloom}`}`,
-    ...(structure === null ? [] : [`it cannot be opened as it is: ${structure}`]),
+    ...(structure === null ? [] : [`it cannot be opened: ${structure}`]),
     ...(equal.length > 0 ? [`${counted(equal.length, 'file')} as written`] : []),
     ...describeUnrecorded(of('unrecorded'), againstInputs !== null),
     ...(edited.length > 0 ? [`edited since: ${listed(edited.map(({ file }) => file))}`] : []),
@@ -65,19 +65,19 @@ const describeUnrecorded = (files: readonly VerifiedFile[], isSample: boolean): 
       : [
           isSample
             ? `${counted(sized, 'file')} compared by size and in the sample`
-            : `${counted(sized, 'file')} of the recorded size, whose SHA-256 the merge did not record: ${compares}`,
+            : `${counted(sized, 'file')} of the recorded size; the merge did not record their SHA-256: ${compares}`,
         ]),
     ...(named.length === 0
       ? []
       : [
-          `${counted(named.length, 'file')} recorded by name alone (${listed(named.map(({ file }) => file))}): ${compares}`,
+          `${counted(named.length, 'file')} recorded by name only (${listed(named.map(({ file }) => file))}): ${compares}`,
         ]),
   ];
 };
 
 type Tiles = NonNullable<OutputVerification['againstInputs']>;
 
-/** Says what a valid proof proves; damage is listed by file. */
+/** Describes what valid statements and signatures prove. Damage is listed by file. */
 const describeProof = ({ statement, signature }: OutputVerification): string[] => [
   ...(statement?.valid
     ? [
@@ -93,8 +93,8 @@ const shareOf = ({ share }: Tiles): string => `${Number((100 * share).toPrecisio
 
 const describeTiles = (found: Tiles): string => {
   const { share, seed, tiles, recomputed, bytes } = found;
-  const amount = `${recomputed} of ${counted(tiles, 'tile')} computed again from the inputs (${formatBytes(bytes)})`;
+  const amount = `${recomputed} of ${counted(tiles, 'tile')} recomputed from the inputs (${formatBytes(bytes)})`;
   return share === 1
     ? amount
-    : `${amount}, by seed ${seed}: one that is wrong is found with a probability of ${shareOf(found)}`;
+    : `${amount}, chosen by seed ${seed}: a wrong tile is found with a probability of ${shareOf(found)}`;
 };

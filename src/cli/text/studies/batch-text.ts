@@ -36,13 +36,13 @@ export const describeCost = (
     ['to write', `${formatBytes(cost.bytesToWrite)} in ${cost.shardsToWrite} shards`],
     [
       'to read',
-      `${formatBytes(cost.bytesToRead)}${cost.bytesReadAgain > 0 ? `, ${formatBytes(cost.bytesReadAgain)} of it again, for the order of merges` : ''}`,
+      `${formatBytes(cost.bytesToRead)}${cost.bytesReadAgain > 0 ? `, ${formatBytes(cost.bytesReadAgain)} of it twice, to finish the first merges early` : ''}`,
     ],
     ...(cost.bytesToMeasure > 0
       ? [
           [
             'to measure',
-            `${formatBytes(cost.bytesToMeasure)} read besides, for statistics of whole models and tensors`,
+            `${formatBytes(cost.bytesToMeasure)} more to read, for statistics of whole models and tensors`,
           ],
         ]
       : []),
@@ -53,7 +53,7 @@ export const describeCost = (
     ],
   ]);
 
-/** States times estimated from measurements on this machine, or how to measure. */
+/** Describes times estimated from measurements on this machine, or how to measure them. */
 export const describeTimes = (
   merging: { readonly seconds: number; readonly by: MeasuredMerging } | null,
   scoring: ScoringTime | null,
@@ -61,14 +61,14 @@ export const describeTimes = (
 ): string =>
   [
     merging === null
-      ? 'time to merge: not measured yet: no run of merges is recorded in this directory or over its store; the first one measures it'
+      ? 'time to merge: unknown until a first run of merges in this directory or store'
       : `time to merge: ${formatSeconds(merging.seconds)}, by ${formatBytes(merging.by.bytesWritten)} written and ${formatBytes(merging.by.bytesRead)} read in ${formatSeconds(merging.by.seconds)} (${merging.by.directory})`,
     ...(scoring === null || scoring.tasks.length === 0
       ? []
       : [
           scoringTimeLine(
             scoring,
-            `\`${layerloomCommand('evaluate', argument(out), '--limit', '20', '--only', 'NAME')}\` of a model that is there`,
+            `\`${layerloomCommand('evaluate', argument(out), '--limit', '20', '--only', 'NAME')}\` of an existing model`,
           ),
         ]),
   ].join('\n');
@@ -145,7 +145,7 @@ export const describeMerges = (merges: readonly ExperimentMerge[], all: boolean)
             `${some.length}`,
           ];
         });
-  return `${plainTable(rows, 3)}\n  (merges of one folder together, with their number; -v lists each)`;
+  return `${plainTable(rows, 3)}\n  (one line per folder, with the number of merges; -v lists each merge)`;
 };
 
 export const failuresOf = (merges: readonly MergeOutcome[]): { merge: string; message: string }[] =>
@@ -177,8 +177,8 @@ export const describeOutcomes = (
       ? merges.length === 0
         ? pending > 0
           ? `${countOf(pending)} recorded, none written`
-          : 'no merges: the models are there to be scored'
-        : `nothing left to do: all ${merges.length} merges were there already`
+          : 'no merges: the experiment only scores models'
+        : `nothing left to do: all ${merges.length} merges exist`
       : `${done} of ${merges.length} merges, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
     ...(pending === 0 || merges.length === 0 ? [] : [`  ${countOf(pending)} recorded, not written`]),
   ].join('\n');

@@ -25,7 +25,7 @@ const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): stri
       .map(([metric, value]) => [name, task, metric, figure(value, metrics[errorName(metric)]), String(n)]),
   );
 
-/** Lists failed models with their first errors, because a run's tasks fail together. */
+/** Returns the first failure of each model, because a run's tasks fail together. */
 export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOutcome['failed'][number][] =>
   [...new Map([...failed].reverse().map((failure) => [failure.model, failure])).values()].reverse();
 
@@ -40,18 +40,18 @@ export const describeEvaluation = (outcome: EvaluationOutcome): string => {
       ? []
       : [plainTable([['model', 'task', 'metric,filter', 'score', 'n'], ...rows], 3), '']),
     directory,
-    `${counted(results.made, 'score')} made, ${results.there} there before, in ${formatSeconds(seconds)}`,
+    `${counted(results.made, 'score')} made, ${results.there} existed, in ${formatSeconds(seconds)}`,
     ...(weights.ofModels === 0
       ? []
       : [
-          `  ${formatBytes(weights.loaded)} of weights loaded, of models of ${formatBytes(weights.ofModels)}`,
+          `  ${formatBytes(weights.loaded)} of weights loaded, for models of ${formatBytes(weights.ofModels)}`,
         ]),
     ...(inPlace === null || inPlace.merges === 0
       ? []
       : [
           `  ${counted(inPlace.merges, 'merge')} not written, ${formatBytes(inPlace.bytes)} made to score them and removed; write one: ${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume', '--write', 'NAME')}`,
         ]),
-    ...(missing.length === 0 ? [] : [`  not there yet: ${missing.join(', ')}`]),
+    ...(missing.length === 0 ? [] : [`  not made yet: ${missing.join(', ')}`]),
   ].join('\n');
 };
 
@@ -107,12 +107,12 @@ export const scoringTable = ({ tasks }: ScoringTime): string =>
 const formatShort = (seconds: number): string =>
   seconds < 1 ? `${Number((1000 * seconds).toPrecision(2))} ms` : formatSeconds(seconds);
 
-/** Writes the scoring time in a line, or says how to measure it. */
+/** Describes the scoring time in a line, or how to measure it. */
 export const scoringTimeLine = ({ tasks, jobs, seconds, measured }: ScoringTime, measure: string): string => {
   if (seconds !== null)
     return `time to score: ${formatSeconds(seconds)} with ${counted(jobs, 'model')} at once, by ${counted(measured, 'result')} of this directory`;
   const unknown = tasks.flatMap(({ task, seconds: own }) => (own === null ? [task] : []));
-  return `time to score: not known, since nothing here has measured ${unknown.join(', ')}; ${measure} does`;
+  return `time to score: unknown, because ${unknown.join(', ')} was not measured here; to measure: ${measure}`;
 };
 
 const mostInOrder = 6;
@@ -125,7 +125,7 @@ const orderLines = ({ order, weights }: EvaluationPlan): string[] => {
     ...(weights === null
       ? []
       : [
-          `weights to load: ${formatBytes(weights.loaded)}, of models of ${formatBytes(weights.ofModels)}; ${counted(weights.whole, 'model')} whole, of ${weights.exchanged} what differs`,
+          `weights to load: ${formatBytes(weights.loaded)}, for models of ${formatBytes(weights.ofModels)}; ${counted(weights.whole, 'model')} whole, of ${weights.exchanged} only what differs`,
         ]),
     `order: ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`,
   ];
@@ -145,12 +145,12 @@ export const describeEvaluationPlan = (plan: EvaluationPlan, directory?: string)
   return [
     plan.directory,
     `${counted(models.length, 'model')} to score; ${kept} ${kept === 1 ? 'has' : 'have'} all results`,
-    ...(away.length === 0 ? [] : [`not there yet, and scored once a batch has made them: ${away.length}`]),
+    ...(away.length === 0 ? [] : [`not made yet, scored when a batch has made them: ${away.length}`]),
     ...(plan.inPlace === null ? [] : inPlaceRows(plan.inPlace).map((row) => row.join(' ').trim())),
     ...(models.length === 0 ? [] : ['', scoringTable(plan), '', scoringTimeLine(plan, measure)]),
     ...orderLines(plan),
     ...(unchecked.length === 0
       ? []
-      : [`unchecked, since lm_eval is not installed here: the names of ${unchecked.join(', ')}`]),
+      : [`not checked, because lm_eval is not installed here: the names of ${unchecked.join(', ')}`]),
   ].join('\n');
 };

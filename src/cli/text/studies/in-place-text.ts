@@ -11,6 +11,11 @@ export const inPlaceRows = (inPlace: CostInPlace | undefined): string[][] => {
     ],
     ...(withoutDonor === 0
       ? []
-      : [['', `${counted(withoutDonor, 'merge')} of them whole: no model has tensors of their form`]]),
+      : [
+          [
+            '',
+            `${counted(withoutDonor, 'merge')} of them must be written: no model has tensors of the same names, shapes and dtypes`,
+          ],
+        ]),
   ];
 };

@@ -12,7 +12,7 @@ import { inPlaceRows } from './in-place-text.js';
 
 export const describeStep = ({ title, limit, candidates, kept, spent }: SearchStep): string =>
   `${title}: ${candidates.length} configurations on ${limit} problems, ${spent} problem-evaluations so far; ` +
-  (kept.length <= 1 ? `first: ${kept[0] ?? 'none'}` : `${kept.length} go on, first ${kept[0]}`);
+  (kept.length <= 1 ? `best: ${kept[0] ?? 'none'}` : `${kept.length} continue, best ${kept[0]}`);
 
 export const describeSearch = (search: SearchRecord): string => {
   const { steps, choice, heldOut, spent, budget, grid, failed } = search;
@@ -37,7 +37,7 @@ export const describeSearch = (search: SearchRecord): string => {
     `choice: ${choice} (${search.language}, ${search.pairs.length} ${search.pairs.length === 1 ? 'pair' : 'pairs'})`,
     ...heldOutLines(search),
     `spent: ${spent} problem-evaluations of ${budget} allowed, ${((100 * spent) / grid).toFixed(1)} % of the grid's ${grid}`,
-    ...(heldOut === null ? [] : ['The held-out problems took no part in the choice.']),
+    ...(heldOut === null ? [] : ['The choice did not use the held-out problems.']),
     ...(failed.length === 0 ? [] : [`could not be scored: ${failed.join(', ')}`]),
     ...leftOutLines(search),
   ].join('\n');
@@ -86,14 +86,14 @@ const notTriedLines = ({ notTried, otherPairs, first, tried }: SearchPlan): stri
   const unless = tried.most > tried.fewest ? ', unless their neighbours do well' : '';
   return [
     ...(notTried.length === 0
-      ? ['not tried: none, all are on the first step']
+      ? ['all configurations are in the first step']
       : [
           `first: ${someOf(first)}`,
           `not tried${unless}: ${notTried.length} (raise --budget): ${someOf(notTried)}`,
         ]),
     ...(otherPairs.length === 0
       ? []
-      : [`never tried, since they merge other models than the default: ${someOf(otherPairs)}`]),
+      : [`never tried, because they merge other models than the default: ${someOf(otherPairs)}`]),
   ];
 };
 
@@ -108,7 +108,7 @@ const leftOutLines = ({ leftOut, configurations }: SearchRecord): string[] =>
   leftOut.length === 0
     ? []
     : [
-        `never scored: ${leftOut.length} of ${configurations} configurations, since the budget does not cover them (raise --budget): ${someOf(leftOut)}`,
+        `never scored: ${leftOut.length} of ${configurations} configurations, because the budget does not cover them (raise --budget): ${someOf(leftOut)}`,
       ];
 
 const heldOutLines = ({

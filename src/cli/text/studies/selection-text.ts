@@ -45,17 +45,17 @@ export const describeSelection = ({
     '',
     ...leftOut.map(
       ({ name, benchmark, score, atLeast }) =>
-        `left out: ${name}, ${benchmark} ${Number(score.toPrecision(4))}, at least ${Number(atLeast.toPrecision(4))}`,
+        `excluded: ${name}, ${benchmark} ${Number(score.toPrecision(4))}, at least ${Number(atLeast.toPrecision(4))}`,
     ),
-    `score: standardised over ${scores.length} candidates${hasRoles ? ', each role by itself,' : ''} and averaged over benchmarks (${tasks.join(', ')}); distance: 1 − cosine of task vectors, to the nearest one chosen; diversity: the distance, standardised over pairs`,
+    `score: standardised over ${scores.length} candidates${hasRoles ? ', each role separately,' : ''} and averaged over benchmarks (${tasks.join(', ')}); distance: 1 − cosine of task vectors, to the nearest one chosen; diversity: the distance, standardised over pairs`,
     ...Object.entries(measured).map(
       ([task, { rows, problems }]) =>
-        `chosen by ${problems} problems of ${task}${rows === 'all' ? '' : ` (${rows})`}: on these the scores of the chosen ones are too high; report others`,
+        `chosen by ${problems} problems of ${task}${rows === 'all' ? '' : ` (${rows})`}: scores of the chosen checkpoints on these are too high; report others`,
     ),
     ...(spared.length === 0
       ? []
       : [
-          `not by ${spared.join(', ')}, which judges the merges: ${optionName('tasks')} says what else chooses`,
+          `${spared.join(', ')} did not count, because it scores the merges; ${optionName('tasks')} changes this`,
         ]),
     `value: score + ${balance === 1 ? '' : `${balance} × `}diversity; the first has the best score`,
   ].join('\n');

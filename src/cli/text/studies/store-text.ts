@@ -57,9 +57,7 @@ export const describeCollection = ({
           `${verb} ${counted(claims, 'claim')} and ${counted(partials, 'partial file')} (${formatBytes(bytes)}) of processes that died`,
         ]
       : []),
-    ...named('gone').map(
-      ({ directory }) => `${directory} no longer exists, and its shards are no longer kept`,
-    ),
+    ...named('gone').map(({ directory }) => `${directory} no longer exists, so its shards are not kept`),
     ...named('elsewhere').map(
       ({ directory, host }) => `kept every shard of ${directory}, which only ${host} can check`,
     ),

@@ -5,7 +5,7 @@ import type { Trial } from '../../../study/evaluation/try-models.js';
 
 const narrowest = 36;
 
-/** Writes answers in as many columns as fit, the rest below. */
+/** Formats answers in as many columns as fit; the rest go below. */
 export const describeTrials = (trials: readonly Trial[], width: number): string => {
   const fitting = Math.max(1, Math.min(trials.length, Math.floor((width - 1) / (narrowest + 1))));
   const column = Math.floor((width - 1) / fitting) - 1;

@@ -10,7 +10,8 @@ import {
 const largest = 1_000_000;
 
 /**
- * Returns a name or a template's text unchanged, and a file's content for a path.
+ * Returns the template for an option's value. For a path, this is the content of the file; a name or a text
+ * is returned unchanged.
  *
  * @throws INVALID_PARAMETER for other values, TEMPLATE_INVALID if the text has an error
  */
@@ -33,8 +34,8 @@ export const chatTemplateOption = async (value: string | undefined): Promise<str
   } catch (cause) {
     throw refuse(reasonOf(cause), cause);
   }
-  if (!text.includes('{')) throw refuse('the file has no tag, so that its text would be the whole prompt');
-  // Checks the template here, to name the option. Later errors would name the recipe's file.
+  if (!text.includes('{')) throw refuse('the file has no Jinja tag, so its text would be the whole prompt');
+  // Checks the template here, so that errors name the option and not the recipe's file.
   await checkChatTemplate(text).catch((error: unknown) => {
     throw error instanceof LayerloomError ? error.with({ option: '--chat-template' }) : error;
   });

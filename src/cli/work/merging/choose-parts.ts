@@ -35,8 +35,8 @@ const commentsOf = (chosen: ChosenParts): string => {
   const { measure, by, tau, alpha, top, statistic } = chosen;
   const rule =
     top === null
-      ? `a ${by} is the expert's whose share of its change is larger by more than ${decimals(Number(tau))}, else ${decimals(alpha)} of the task expert`
-      : `the ${top} ${by}s of the largest ${statistic === 'change' ? "share of the language expert's change" : 'difference of the language expert’s share of change from the task expert’s'}`;
+      ? `a ${by} comes from the expert whose share of change is larger by more than ${decimals(Number(tau))}, else it is a blend with ${decimals(alpha)} of the task expert`
+      : `the ${top} ${by}s with the largest ${statistic === 'change' ? "share of the language expert's change" : 'difference of the language expert’s share of change from the task expert’s'}`;
   return `# Chosen by ${measures[measure]}: ${rule}.\n# ${countsOf(chosen)}\n`;
 };
 

@@ -27,5 +27,5 @@ export const exportCommand = async ({
   if (out !== undefined) await writeRecipe(out, exported.text, force ?? false);
   if (json) printJson({ ...exported, ...(out === undefined ? {} : { out }) });
   else if (out === undefined) printText(exported.text.trimEnd());
-  else if (!quiet) note(`${out}: local models are named from this directory, where mergekit is to run`);
+  else if (!quiet) note(`${out}: paths of local models are relative to this directory; run mergekit here`);
 };

@@ -47,11 +47,11 @@ export const mergeCommand = async (
 ): Promise<void> => {
   if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
-  // Uses a single handler for the whole command, because a signal between two handlers would be lost.
+  // Uses one handler for the whole command, because a signal between two handlers would be lost.
   await interruptible((signal) => planAndRun(recipe, options, signal));
 };
 
-/** Planning applies the options that override any recipe. */
+/** Runs a method's command. Options that override any recipe are applied when planning. */
 export const methodCommand = (method: keyof RecipesByMethod, options: MergeCommandOptions): Promise<void> => {
   const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'stack'];
   const given = Object.entries(options).filter(([name]) => parameters.includes(name));
@@ -73,7 +73,6 @@ const planOptions = async (options: MergeCommandOptions): Promise<MergePlanOptio
   dtype: options.dtype as DtypeName | undefined,
   chatTemplate: await chatTemplateOption(options.chatTemplate),
   threads: checkThreads(options.threads),
-  // A dry run fetches no weights.
   download: options.download && options.dryRun ? 'headers' : options.download,
 });
 
@@ -120,7 +119,7 @@ const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise
   for (const { code, message } of wanted)
     warn(
       code === 'OUTPUT_EXISTS'
-        ? `${out} exists: the merge needs ${optionName('force')}, or another output`
+        ? `${out} exists: the merge will need ${optionName('force')}, or another output`
         : message,
     );
 };

@@ -5,7 +5,7 @@ import { importFile } from '../../../core/base/files/import-file.js';
 import { methods } from '../../../core/methods/index.js';
 
 /**
- * Imports each module once; modules register methods (docs/methods.md) and print to stderr.
+ * Imports each module once. Modules register methods (docs/methods.md), and print to stderr.
  *
  * @param files paths, relative to the working directory
  * @throws USAGE if a module cannot be imported, or registers no method
@@ -19,7 +19,7 @@ export const loadPlugins = async (files: readonly string[]): Promise<void> => {
       const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
       throw new LayerloomError('USAGE', { reason: `--plugin ${file}: ${reason}` }, { cause });
     });
-    // A plugin that imports another copy of the package registers methods in that copy.
+    // No method is registered here if the plugin imports another copy of the package.
     if (methods.size === before)
       throw new LayerloomError('USAGE', {
         reason: `--plugin ${file}: no method was registered; import registerMethod from the layerloom that runs this command`,

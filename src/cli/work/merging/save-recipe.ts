@@ -4,7 +4,7 @@ import type { MergePlan } from '../../../core/plan/plan.js';
 import { writeRecipe } from './write-recipe.js';
 
 /**
- * Paths are relative to the file's folder.
+ * Saves the recipe of a plan, with paths relative to the file's folder.
  *
  * @throws OUTPUT_INVALID if the file exists; WRITE_FAILED
  */

@@ -1,5 +1,5 @@
 /**
- * The first SIGINT, SIGTERM or SIGHUP aborts the signal, so that a run can remove or keep its staging. The
+ * First SIGINT, SIGTERM or SIGHUP aborts the signal, so that a run can remove or keep its staging. The
  * handlers are then removed, so a second one ends the process.
  */
 export const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {

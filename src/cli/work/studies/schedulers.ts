@@ -85,8 +85,7 @@ const print = (printed: Printed, { json }: OutputOptions): void => {
 type CheckedJobs = JobParameters & { readonly evaluation: (EvaluationJobs & JobLimits) | undefined };
 
 /**
- * @throws RECIPE_INVALID; USAGE for evaluations without models or tasks, and for settings
- *   without evaluations
+ * @throws RECIPE_INVALID; USAGE for evaluations without models or tasks, and for settings without evaluations
  */
 const printExperiment = async (given: OfExperiment, write: (jobs: CheckedJobs) => Printed): Promise<void> => {
   const { experiment: file, evaluate, store } = given;
@@ -135,8 +134,7 @@ const printExperiment = async (given: OfExperiment, write: (jobs: CheckedJobs) =
 };
 
 /**
- * @throws TRAINING_INVALID; INVALID_PARAMETER for more parts than runs; USAGE for fewer GPUs
- *   than a run needs
+ * @throws TRAINING_INVALID; INVALID_PARAMETER for more parts than runs; USAGE for fewer GPUs than a run needs
  */
 const printTraining = async (
   given: OfTraining,
