@@ -1,4 +1,4 @@
-"""Headers of safetensors files, by the standard library, and dtypes by their names elsewhere."""
+"""Reads headers of safetensors files with the standard library; maps dtypes to names in NumPy, ml_dtypes, torch."""
 
 import json
 import math
