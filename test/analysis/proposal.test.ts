@@ -93,9 +93,9 @@ describe('proposals of an analysis', () => {
     const twins = [math, { ...math, name: 'swh' }];
     expect(proposedSwaps(twins, roles)[0]?.warnings).toEqual([
       expect.stringMatching(
-        /^math & swh: most of what swh changed lies in the middle; the \d layers taken from it hold/,
+        /^math & swh: most of swh's changes lie in the middle; the \d layers taken from it have/,
       ),
-      'math & swh: both changed the same layers (100.0 % of their largest changes), and any swap loses much of one',
+      'math & swh: both changed the same layers (100.0 % of their largest changes), so any swap loses much of one',
     ]);
   });
 
@@ -118,6 +118,6 @@ describe('proposals of an analysis', () => {
     expect(describeAnalysis(without, 2, 1)).not.toContain('Proposed');
     await expect(
       analyze({ base, experts: [`proposals=${a}`] }, { out: join(temporaryDirectory(), 'out') }),
-    ).rejects.toThrow(/proposals\.json is the name of another file/);
+    ).rejects.toThrow(/proposals\.json is reserved for another file/);
   });
 });

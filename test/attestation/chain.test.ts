@@ -59,7 +59,7 @@ describe('a chain', () => {
         '   └─ swap-2: merge (layer_swap) by layerloom 0.1.0; the stated files',
         '      ├─ math: model; the stated files; no statement',
         '      └─ jpn: model; the stated files; no statement',
-        'complete: every stated input is here, with the stated SHA-256',
+        'complete: every stated input was found, with the stated SHA-256',
       ].join('\n'),
     );
     // The card of the merge too, without a path, and with the missing link.
@@ -133,7 +133,7 @@ describe('a chain', () => {
     expect((await chain(both)).root.inputs[0]).toMatchObject({ link: 'different', inputs: [] });
     expect(await chain(math)).toMatchObject({
       ...{ complete: false, root: { kind: 'model', statement: 'none' } },
-      warnings: [`${math} has no statement, so nothing says what it was made from`],
+      warnings: [`${math} has no statement, so it is unknown what it was made from`],
     });
   });
 

@@ -110,7 +110,7 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   ['mergekit-yaml r.yaml ./out', 2, 'did you mean merge?'],
   ['layer_swap', 2, 'did you mean swap?'],
   ['Soup ./math ./swh', 2, 'did you mean soup?'],
-  ['slerp ./math ./swh', 2, 'it is a method, which a recipe names and merge runs'],
+  ['slerp ./math ./swh', 2, 'it is a method: name it in a recipe, and run that with merge'],
   ['eval ./math', 2, 'did you mean evaluate?'],
   ['info ./math', 2, 'did you mean inspect?'],
   ['validate ./math', 2, 'did you mean verify?'],
@@ -280,7 +280,7 @@ describe('a line as people type it', () => {
   it('warns of a soup of one model', async () => {
     prepare();
     const { stderr } = await cli(words('soup ./math -o ./out'));
-    expect(stderr).toMatch(/^warning: .* is the only model, and so its own average\n$/);
+    expect(stderr).toMatch(/^warning: .* is the only model, so the output equals it\n$/);
   });
 });
 

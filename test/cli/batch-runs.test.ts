@@ -241,7 +241,7 @@ describe('layerloom batch refuses, before any work,', () => {
     ['  - {name: a, method: soup}\nstor: here', /experiment\.yaml:7:1: .*stor/],
     [
       '  - {name: a, method: soup}\n  - {name: A, method: soup}',
-      /experiment\.yaml:7:12: A: the merge at .*:6:12 has this name too/,
+      /experiment\.yaml:7:12: A: the merge at .*:6:12 has the same name/,
     ],
   ])('%j', async (merges, message) => {
     const { file, out } = writeExperiment(merges);

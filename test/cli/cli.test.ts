@@ -102,7 +102,7 @@ describe('layerloom swap', () => {
     await cli(swapArgs(pair));
     const { code, stdout, stderr } = await cli(swapArgs(pair, '--dry-run'));
     expect([code, stdout]).toEqual([0, expect.stringContaining('to write')]);
-    expect(stderr).toMatch(/^warning: .* exists: the merge needs --force/);
+    expect(stderr).toMatch(/^warning: .* exists: the merge will need --force/);
     expect((await cli(swapArgs(pair, '--dry-run', '--force'))).stderr).toBe('');
     expect((await cli(swapArgs(pair))).code).toBe(2);
   });

@@ -16,7 +16,7 @@ describe('-o -', () => {
     const { code, stderr } = await cli(['soup', './a', './b', '-o', '-']);
     expect([code, stderr]).toEqual([
       2,
-      'error: -o, --out <dir>: `-` stands for stdout, to which `layerloom soup` cannot write; name a path (./- for one of that name)\n',
+      'error: -o, --out <dir>: `-` stands for stdout, but `layerloom soup` cannot write there; name a path (./- for a file named -)\n',
     ]);
   });
 });

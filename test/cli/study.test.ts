@@ -56,7 +56,7 @@ describe('a study', () => {
     const scoring = await nextOf('layerloom train status training/math training/swahili');
     const record = await nextOf(scoring);
     expect(read('checkpoints.yaml')).toMatch(/task-s2-4: .*training.math.task-s2.checkpoints.checkpoint-4$/m);
-    expect(await type(`${record} --resume`)).toContain('no merges: the models are there to be scored\n');
+    expect(await type(`${record} --resume`)).toContain('no merges: the experiment only scores models\n');
     const evaluation = await nextOf(`${record} --resume`);
     const selection = await nextOf(evaluation);
     const study = await nextOf(`${selection} --count 1`);

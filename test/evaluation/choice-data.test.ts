@@ -70,7 +70,7 @@ describe('multiple-choice tasks of the harness', () => {
     const lines = readFileSync(file, 'utf8').split('\n');
     writeFileSync(file, lines.filter((line) => !line.includes('"virology"')).join('\n'));
     const { failures } = await prepareTasks(['mmlu'], { data }, into);
-    expect(failures.get('mmlu')?.message).toContain('no rows of the subject virology');
+    expect(failures.get('mmlu')?.message).toContain('no rows with the subject virology');
   });
 });
 
@@ -90,7 +90,7 @@ describe('a directory with the data of some benchmarks', () => {
     });
     expect(environment).toEqual({});
     expect(notes).toEqual(
-      ['MGSM', 'BELEBELE'].map((name) => `${name} takes its data from the hub: ${data} has none of it`),
+      ['MGSM', 'BELEBELE'].map((name) => `${name} takes its data from the hub: ${data} has no file of it`),
     );
   });
 

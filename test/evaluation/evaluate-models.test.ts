@@ -32,7 +32,7 @@ describe('models without an experiment', () => {
     });
     expect(outcome).toMatchObject({ scored: ['base', 'other'], failed: [], results: { made: 4, there: 0 } });
     expect(await rowsOf(out, 'models')).toEqual(['base', 'other']);
-    expect(await rowsOf(out, 'comparisons')).toEqual(['tasks: other less base', 'tasks: other less base']);
+    expect(await rowsOf(out, 'comparisons')).toEqual(['tasks: other minus base', 'tasks: other minus base']);
   });
 
   it('join those that were scored before, whose results stay', async () => {
@@ -47,9 +47,9 @@ describe('models without an experiment', () => {
     const third = await evaluateModels([join(root, 'swh-1')], of);
     expect(third).toMatchObject({ scored: ['swh-1'], kept: [], results: { made: 1, there: 0 } });
     expect(await rowsOf(out, 'comparisons')).toEqual([
-      'tasks: soup less base',
-      'tasks: swh-1 less base',
-      'tasks: swh-1 less soup',
+      'tasks: soup minus base',
+      'tasks: swh-1 minus base',
+      'tasks: swh-1 minus soup',
     ]);
   });
 
@@ -85,7 +85,7 @@ describe('models without an experiment', () => {
     await evaluateModels([join(root, 'base')], of);
     const { warnings } = await evaluateModels([join(root, 'base')], { ...of, settings: { fewshot: 2 } });
     expect(warnings).toEqual([
-      expect.stringMatching(/^1 result counts no more, of base: .* ask for these again$/),
+      expect.stringMatching(/^1 result no longer counts, of base: .* restore these settings$/),
     ]);
   });
 
@@ -189,7 +189,7 @@ describe('models without an experiment', () => {
     const done = await run(['evaluate', base, expert, '--tasks', `${sw},${en}`, '--limit', '5', ...at]);
     expect(done.code).toBe(0);
     expect(done.stdout).toMatch(
-      /All models[\s\S]*math-1[\s\S]*Paired comparisons[\s\S]*tasks: math-1 less base/,
+      /All models[\s\S]*math-1[\s\S]*Paired comparisons[\s\S]*tasks: math-1 minus base/,
     );
     expect(done.stderr).toContain(`layerloom report ${out} -o ${out}.html`);
     expect(readdirSync(join(out, 'evaluations')).filter((name) => name.startsWith(sw))).not.toEqual([]);

@@ -330,7 +330,7 @@ describe('evaluating an experiment', () => {
     expect(await end).toMatchObject({
       code: 130,
       stderr: expect.stringMatching(
-        /interrupted; finished scores are in .*out, .* are kept, and with --resume it continues from them/,
+        /interrupted; finished scores are in .*out, .* are kept, and --resume continues from them/,
       ),
     });
     expect(scoresIn(out)['base']).toHaveLength(3);
@@ -541,7 +541,7 @@ describe('evaluating an experiment', () => {
     const second = await importResults(out, elsewhere);
     expect(second.imported.map(({ model }) => model)).toEqual(['base', 'base', 'base']);
     expect(second.failed.map(({ message }) => message).join()).toMatch(
-      /it is of other weights: it was made on/,
+      /it has other weights: it was made on/,
     );
   });
 

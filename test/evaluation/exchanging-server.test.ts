@@ -138,7 +138,7 @@ describe.each(kinds)('a server that takes the weights of one model after another
 
   it.each([
     [{ STUB_REASON: 'the server quantises (fp8)' }, /did not take the weights of m: the server quantises/],
-    [{ STUB_FAULT: 'noise' }, /answered something else than expected: <html>/],
+    [{ STUB_FAULT: 'noise' }, /gave an unexpected answer: <html>/],
     [{ STUB_FAULT: 'lost' }, /did not hold the weights of m after loading them twice/],
   ])('is refused: %o', async (environment, message) => {
     await using serving = server(kind, { serve: standInServer(kind), environment });
@@ -149,7 +149,7 @@ describe.each(kinds)('a server that takes the weights of one model after another
 describe('a server of one kind', () => {
   it.each([
     ['vllm', { STUB_EXTENSION: 'no' }, /VLLM_SERVER_DEV_MODE=1 and --worker-extension-cls/],
-    ['vllm', { STUB_FAULT: 'not emptied' }, /reset_prefix_cache answered something else than expected/],
+    ['vllm', { STUB_FAULT: 'not emptied' }, /reset_prefix_cache gave an unexpected answer/],
     ['vllm', { STUB_FAULT: 'die' }, /collective_rpc did not answer/],
     ['sglang', { STUB_EXTENSION: 'no' }, /was started without --custom-weight-loader/],
     ['sglang', { STUB_FAULT: 'not emptied' }, /flush_cache answered 400: .*pending requests/],
@@ -192,7 +192,7 @@ describe('a server of one kind', () => {
   it.each(kinds)('is no other one: %s', async (kind) => {
     const [other = 'vllm'] = kinds.filter((each) => each !== kind);
     await using serving = server(kind, { serve: standInServer(other) });
-    await expect(serving.hold(holding(checkpoint(1)))).rejects.toThrow(/is not there: the server must be/);
+    await expect(serving.hold(holding(checkpoint(1)))).rejects.toThrow(/does not exist: the server must be/);
   });
 
   it.each([
@@ -241,7 +241,9 @@ describe('a server of one kind', () => {
     const model = holding(checkpoint(1));
     vi.stubEnv('TMPDIR', join(temporaryDirectory(), 'none'));
     await using serving = server('sglang', { serve: standInServer('sglang') });
-    await expect(serving.hold(model)).rejects.toThrow(/the workers have no directory to answer in .*TMPDIR/);
+    await expect(serving.hold(model)).rejects.toThrow(
+      /cannot make a directory for the workers' answers .*TMPDIR/,
+    );
   });
 
   it.each([
@@ -258,12 +260,12 @@ describe.each(kinds)('settings of such a server: %s', (kind) => {
   const serve = standInServer(kind);
 
   it.each([
-    [{ serve: undefined }, /exchange: stands without a server/],
+    [{ serve: undefined }, /exchange: is set without a server/],
     [
       { serve: undefined, base_url: ['http://127.0.0.1:8001/v1', 'http://localhost:8001/'] },
       /base_url: names a server twice/,
     ],
-    [{ backend: 'hf' }, /stands beside the back end hf/],
+    [{ backend: 'hf' }, /is set together with the back end hf/],
     [{ serve: 'serve {model} --host 127.0.0.1' }, /a server that cannot exchange weights/],
     [{ serve: serve.replace('127.0.0.1', '0.0.0.0') }, /whose workers others could reach/],
     [{ serve: serve.replace('127.0.0.1', '127.0.0.1.example.org') }, /whose workers others could reach/],

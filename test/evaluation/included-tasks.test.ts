@@ -91,7 +91,11 @@ describe('a folder of task files', () => {
     const { failed, results } = await evaluateExperiment(out, { lmEval, only: ['base'] });
     expect(results.made).toBe(1);
     expect(failed.map(({ model, code, message }) => [model, code, message])).toEqual([
-      ['mgsm_direct_sw', 'INCLUDE_INVALID', expect.stringContaining('the harness has a task mgsm_direct_sw')],
+      [
+        'mgsm_direct_sw',
+        'INCLUDE_INVALID',
+        expect.stringContaining('the harness already has a task mgsm_direct_sw'),
+      ],
     ]);
   });
 
@@ -114,7 +118,7 @@ describe('a folder of task files', () => {
     };
     await expect(made(evaluate)).rejects.toMatchObject({
       code: 'RECIPE_INVALID',
-      message: expect.stringContaining('include: stands beside the argument include_path'),
+      message: expect.stringContaining('include: is set together with the argument include_path'),
     });
   });
 });

@@ -47,7 +47,7 @@ describe('the longest answer (max_tokens)', () => {
     expect(score(out, 'mgsm_direct_sw')).toMatchObject({ maxTokens: 64 });
     await set(evaluate);
     expect((await importResults(out, runs)).warnings).toEqual([
-      expect.stringMatching(/mgsm_direct_sw has .* 64 tokens at most; .*the task's own longest answer/),
+      expect.stringMatching(/mgsm_direct_sw has .* at most 64 tokens; .*the task's own token limit/),
     ]);
     expect(score(out, 'mgsm_direct_sw')).toBeUndefined();
   });
@@ -56,7 +56,7 @@ describe('the longest answer (max_tokens)', () => {
     const block = { ...evaluate, max_tokens: 64, arguments: ['--gen_kwargs', 'max_gen_toks=8'] };
     await expect(evaluatedExperiment(block)).rejects.toMatchObject({
       code: 'RECIPE_INVALID',
-      message: expect.stringContaining('max_tokens: stands beside the argument gen_kwargs'),
+      message: expect.stringContaining('max_tokens: is set together with the argument gen_kwargs'),
     });
   });
 });

@@ -36,7 +36,7 @@ describe('MBPP from a directory', () => {
     expect(prepared.failures.size).toBe(0);
     expect(prepared.environment).toMatchObject({ HF_HUB_OFFLINE: '1' });
     expect(prepared.notes).toEqual([
-      `${english}, ${swahili}: runs the programs that models write, with your rights`,
+      `${english}, ${swahili}: runs programs that models wrote, with your permissions`,
     ]);
     const file = fileOf(into, swahili);
     expect(file).toMatchObject({
@@ -127,6 +127,6 @@ describe('MBPP without local data', () => {
     const tasks = [english, swahili, 'layerloom_flores_eng_jpn'];
     const { failures, notes } = await prepareTasks(tasks, { data: writeFlores(data), ...consent }, into);
     expect([...failures].map(([task, { code }]) => [task, code])).toEqual([[swahili, 'DATA_MISSING']]);
-    expect(notes[0]).toBe(`MBPP takes its data from the hub: ${data} has none of it`);
+    expect(notes[0]).toBe(`MBPP takes its data from the hub: ${data} has no file of it`);
   });
 });

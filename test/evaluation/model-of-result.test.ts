@@ -134,7 +134,7 @@ it('refuses samples that were cut at the end of a line', async () => {
   writeFileSync(file, `${JSON.stringify(sample)}\n`);
   const { scores: found, failed } = await scores();
   expect(found).toMatchObject({ base: undefined });
-  expect(failed).toEqual([expect.stringMatching(/is of 2 problems of .*, and its samples have 1/)]);
+  expect(failed).toEqual([expect.stringMatching(/scored 2 problems of .*, but its samples have 1/)]);
   writeFileSync(
     file,
     `${JSON.stringify(sample)}\n${JSON.stringify({ ...sample, doc_id: 1, exact_match: 0 })}\n`,

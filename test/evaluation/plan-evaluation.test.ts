@@ -118,7 +118,7 @@ describe('a planned evaluation', () => {
     expect(plan.failed.map(({ model, code }) => [model, code])).toEqual([['swh-2', 'MODEL_NOT_FOUND']]);
     const { code, stdout, stderr } = await cli(['evaluate', out, '--dry-run', '--lm-eval', lmEval]);
     expect([code, stderr]).toEqual([4, expect.stringContaining('swh-2')]);
-    expect(stdout).toContain('not there yet, and scored once a batch has made them: 1');
+    expect(stdout).toContain('not made yet, scored when a batch has made them: 1');
   });
 });
 

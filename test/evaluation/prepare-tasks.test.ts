@@ -137,7 +137,7 @@ describe('with local data, tasks', () => {
     });
     const mixed = await prepareTasks(['mgsm_direct_sw', 'belebele_swh_Latn'], { data }, into);
     expect(mixed.environment).toEqual({});
-    expect(mixed.notes).toEqual([`BELEBELE takes its data from the hub: ${data} has none of it`]);
+    expect(mixed.notes).toEqual([`BELEBELE takes its data from the hub: ${data} has no file of it`]);
   });
 });
 
@@ -170,13 +170,10 @@ describe('bad data', () => {
     const tasks = ['layerloom_mgsm_th', 'layerloom_mgsm_en', 'layerloom_flores_eng_tel'];
     const { failures } = await prepareTasks(tasks, { data }, into);
     expect([...failures].map(([task, { message }]) => [task, message])).toEqual([
-      [
-        'layerloom_mgsm_th',
-        `layerloom_mgsm_th needs mgsm_th.tsv; put it into ${data}, or leave the task out`,
-      ],
+      ['layerloom_mgsm_th', `layerloom_mgsm_th needs mgsm_th.tsv; put it into ${data}, or remove the task`],
       [
         'layerloom_flores_eng_tel',
-        `layerloom_flores_eng_tel needs tel_Telu.devtest; put it into ${data}, or leave the task out`,
+        `layerloom_flores_eng_tel needs tel_Telu.devtest; put it into ${data}, or remove the task`,
       ],
     ]);
     expect(taskFile(into, 'layerloom_mgsm_en').task).toBe('layerloom_mgsm_en');

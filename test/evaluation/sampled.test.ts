@@ -102,7 +102,7 @@ describe('sampled answers', () => {
     expect((await importResults(out, from)).warnings).toEqual(
       [0, 1, 2].map(() =>
         expect.stringMatching(
-          /answers drawn by temperature=0.6,top_p=0.95 and .* asks for .* greedy answers/,
+          /answers sampled with temperature=0.6,top_p=0.95 and .* asks for .* greedy answers/,
         ),
       ),
     );
@@ -125,7 +125,7 @@ describe('sampled answers', () => {
   });
 
   it.each([
-    [{ repeats: 3 }, 'repeats: stands without sampling'],
+    [{ repeats: 3 }, 'repeats: is set without sampling'],
     [{ repeats: { [task]: 2 }, sampling: { other: { temperature: 1 } } }, 'other: not a task under tasks'],
     [{ sampling: { temperature: 0 } }, 'sampling'],
     [{ sampling: { temperature: 1, top_q: 1 } }, 'sampling'],
@@ -133,7 +133,7 @@ describe('sampled answers', () => {
     [{ sampling: { temperature: 1 }, seed: '0,0,None,0' }, 'has no seed of torch'],
     [
       { sampling: { temperature: 1 }, arguments: ['--gen_kwargs', 'top_p=1'] },
-      'stands beside the argument gen_kwargs',
+      'is set together with the argument gen_kwargs',
     ],
     [{ repeats: 0, sampling: { temperature: 1 } }, 'repeats'],
   ])('are refused with %j', async (more, message) => {

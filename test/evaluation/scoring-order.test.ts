@@ -56,7 +56,7 @@ describe('the order of scoring', () => {
     const merges = names.filter((name) => name.startsWith('swahili/'));
     expect(merges).not.toEqual(plan.models.map(({ name }) => name).filter((name) => merges.includes(name)));
     expect(describeEvaluationPlan(plan, out)).toMatch(
-      /\nweights to load: [\d.]+ kB, of models of [\d.]+ kB; \d models? whole, of \d+ what differs\norder: base, (\S+, ){4}\S+ and \d+ more$/,
+      /\nweights to load: [\d.]+ kB, for models of [\d.]+ kB; \d models? whole, of \d+ only what differs\norder: base, (\S+, ){4}\S+ and \d+ more$/,
     );
     // Scored models are neither planned nor loaded.
     rmSync(join(out, 'evaluations'), { recursive: true });

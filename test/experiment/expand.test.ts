@@ -289,7 +289,7 @@ describe('an experiment is refused', () => {
     [
       'a method with a file for each model',
       '{name: a, method: [soup, regmean]}',
-      '7:30: regmean: takes grams, a file for each model, and merges of an experiment have other models each; expected another method, or for each merge a recipe of regmean by itself, for `layerloom merge`',
+      '7:30: regmean: takes grams, a file for each model, but each merge of an experiment has other models; expected another method, or a separate recipe with regmean for each merge, for `layerloom merge`',
     ],
     [
       'another one, whose files are named',
@@ -316,7 +316,7 @@ describe('an experiment is refused', () => {
     [
       'layers beside bottom',
       '{name: a, method: layer_swap, layers: [[3, 1]], bottom: 3}',
-      '7:35: layers: stands beside bottom',
+      '7:35: layers: is set together with bottom',
     ],
     [
       'weights',
@@ -339,7 +339,7 @@ describe('an experiment is refused', () => {
       '{name: a, method: ties, density: {filter: mlp, value: 1}}',
       '7:38: density: a mapping where a value is expected',
     ],
-    ['no value', '{name: a, method: ties, density: }', '7:29: density: no value'],
+    ['no value', '{name: a, method: ties, density: }', '7:29: density: it is empty'],
     [
       'a value twice',
       '{name: a, method: ties, density: [0.5, 0.5]}',
@@ -370,12 +370,12 @@ describe('an experiment is refused', () => {
     [
       'an expert alone beside a pair',
       '{name: a, method: task_arithmetic, model: task, language: soup}',
-      '7:53: language: stands beside model, which merges each expert alone',
+      '7:53: language: is set together with model, which merges each expert alone',
     ],
     [
       'an expert alone that begins from another',
       '{name: a, method: slerp, t: 0.5, model: language, base: task}',
-      '7:61: task: model merges each expert alone, without another one to begin from; expected base, or a path',
+      '7:61: task: with model, each expert is merged alone, so no other expert can be its base; expected base, or a path',
     ],
     ['one model of two', '{name: a, method: passthrough}', '7:5: models: expected 1 model'],
     [
@@ -396,12 +396,12 @@ describe('an experiment is refused', () => {
     [
       'parts of other models than the pair’s',
       '{name: a, method: layer_swap, parts: [{model: ./other, layers: rest}]}',
-      '7:51: parts: an experiment merges its own experts, by pairs; expected a model of the pair: task, language, base',
+      '7:51: parts: an experiment merges pairs of its experts; expected a model of the pair: task, language, base',
     ],
     [
       'parts of a recipe in a model’s place',
       '{name: a, method: layer_swap, parts: [{models: [task, {method: soup}], layers: rest}]}',
-      'parts: an experiment merges its own experts, by pairs',
+      'parts: an experiment merges pairs of its experts',
     ],
     [
       'counts beside sets of layers',

@@ -29,5 +29,5 @@ it('of a study counts what is left, divides its seconds, and says that a batch w
   record.state = 'running';
   record.merges[0].state = 'pending';
   writeFileSync(path, JSON.stringify(record));
-  expect(await said()).toContain(`the batch of ${out} was interrupted: 3 of 4 merges are there`);
+  expect(await said()).toContain(`the batch of ${out} was interrupted: 3 of 4 merges exist`);
 });

@@ -214,7 +214,7 @@ describe('an experiment', () => {
     [
       'two merges of one name',
       head + swap + swap,
-      '8:12: default: the merge at experiment.yaml:7:12 has this name too',
+      '8:12: default: the merge at experiment.yaml:7:12 has the same name',
     ],
     [
       'another document',
@@ -243,7 +243,7 @@ describe('an experiment', () => {
     [
       'references to nothing',
       `${head}${swap}references: {}\n`,
-      '8:13: references: nothing is in it; expected true, false, or the name and path of a model each',
+      '8:13: references: it is empty; expected true, false, or models, each with name and path',
     ],
     [
       'a reference named as an expert',
@@ -376,7 +376,7 @@ describe('an experiment given as an object', () => {
     );
     const twice = { name: 'a', method: 'soup' as const, bottom_transition: 1, bottomTransition: 1 };
     expect(await refusal(() => parseExperiment({ ...input, merges: [twice] }))).toContain(
-      'bottomTransition: stands beside bottom_transition',
+      'bottomTransition: is set together with bottom_transition',
     );
     expect(await refusal(() => parseExperiment(undefined as unknown as ExperimentInput))).toContain(
       'lacks merges',

@@ -121,7 +121,7 @@ describe('windows of a run', () => {
 
   it.each([
     ['{name: w, method: soup, run: other, schedule: wsm}', 'other: not a run of the experiment'],
-    ['{name: w, method: ties, run: sft, density: 0.5}', 'run: ties averages no checkpoints of runs'],
+    ['{name: w, method: ties, run: sft, density: 0.5}', 'run: ties cannot average checkpoints of runs'],
     ['{name: w, method: soup, run: sft, schedule: wsm, until: 250}', 'until: sft has no checkpoint-250'],
     ['{name: w, method: soup, run: sft, schedule: wsm, window: 7}', 'no run has 7 checkpoints'],
     ['{name: w, method: soup, run: sft, window: 2}', 'window: expected nothing, unless there is a schedule'],

@@ -99,7 +99,7 @@ describe('the verdict of a comparison', () => {
     [inLayers(null, 0, 1, 2, 3, 4, 5, 6, 7), '25 of 25 tensors differ, in all layers and outside them'],
     [
       comparisonOf(8, (tensor) => ({ ...tensor, state: 'sameValues' })),
-      'equal in every value, not in every bit: 25 of 25 tensors have another dtype, or other bits of zeros or NaN',
+      'equal in every value, not in every bit: 25 of 25 tensors have another dtype, or zeros or NaN with other bits',
     ],
     [
       comparisonOf(1, (tensor) => ({ ...tensor, state: 'onlyInA', b: null })),
@@ -109,7 +109,7 @@ describe('the verdict of a comparison', () => {
       comparisonOf(1, (tensor) =>
         tensor.layer === null ? { ...tensor, state: 'onlyInB', a: null } : tensor,
       ),
-      'no tensor of the 3 in both models differs; 1 tensor only in B',
+      'the 3 tensors in both models are equal; 1 tensor only in B',
     ],
   ])('of %#', (comparison, verdict) => {
     expect(verdictOf(comparison)).toBe(verdict);
@@ -238,7 +238,7 @@ describe('the text of a comparison', () => {
       false,
     );
     expect(text).toContain('config.json: rope_theta 10000 against 500000; new absent against 1; long');
-    expect(text).toContain('equal beside the weights: tokenizer.json');
+    expect(text).toContain('other files that are equal: tokenizer.json');
   });
 });
 

@@ -51,7 +51,7 @@ it('draws layers of few swaps, or the default with the ends of many', async () =
   await writeStudy(study, { languages: ['swahili'], gridOf: ['swahili'], problems: 30 });
   await draw(study, { out });
   const svg = readFileSync(join(out, 'layers.svg'), 'utf8');
-  expect(svg).toContain('the default, the least and the most of 82');
+  expect(svg).toContain('the default, and those with the fewest and the most swapped layers of 82');
   expect(svg).toContain('layers 0 to 4 swh-1, layers 5 to 5 math-1, layers 6 to 7 swh-1');
   const rows = parseCsv(readFileSync(join(out, 'layers.csv'), 'utf8'), { skipsEmpty: true }).rows;
   const drawn = rows

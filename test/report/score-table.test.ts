@@ -66,9 +66,9 @@ describe('a table of scores', () => {
       '',
       'swap ÷ others: 1.101.',
       'Metric exact_match,last-number.',
-      '*: the best figure of its row, which is no test.',
-      '±: standard error, of means over experts and problems, of one model over problems; intervals are in the table `intervals`.',
-      'In parentheses: 95 % interval; of a figure that was chosen by the same problems, the choice included.',
+      '*: the best figure of its row; this is not a test.',
+      '±: standard error. For a mean over experts, it includes their variance; for one model, only that of problems. Intervals are in the table `intervals`.',
+      'In parentheses: 95 % interval. If the figure was chosen by the same problems, the interval accounts for the choice.',
       '†: imported, not computed from results here.',
     ]);
   });

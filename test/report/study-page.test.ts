@@ -71,7 +71,7 @@ describe('a watched study', () => {
     expect(before.states[0]?.training?.length).toBeGreaterThan(0);
     expect(before.pages[0]).toContain('<meta http-equiv="refresh" content="1">');
     expect(before.last).not.toContain('http-equiv="refresh"');
-    expect(before.last).toContain('training runs finished, no merges yet. The time left is not known yet.');
+    expect(before.last).toContain('training runs finished, no merges yet. The time left is unknown.');
 
     await runExperiment(file, { out });
     vi.stubEnv('STUB_CRASH', 'math-1+swh-2');
@@ -285,7 +285,7 @@ const hostileState = (): StudyState => ({
     loss: state === 'absent' ? null : { first: 2.341, last: 0.871 },
     ...(state === 'finished'
       ? {}
-      : { problem: `1 of 4 checkpoints are there: bash ${'training/'.repeat(8)}${name}/train.sh` }),
+      : { problem: `1 of 4 checkpoints exist: bash ${'training/'.repeat(8)}${name}/train.sh` }),
   })),
   merges: {
     ...{ done: 312, failed: 3, total: 729, isWorking: true, secondsLeft: 4000 },

@@ -144,7 +144,7 @@ describe('the manifest for Kubernetes of a training', () => {
     expect(trainer.resources.limits).toEqual({ memory: '65536Mi', 'nvidia.com/gpu': '1' });
     expect(status.command).toEqual(['layerloom', 'train', 'status', '/data/My Runs/']);
     expect(status.resources.limits).toEqual({ memory: '65536Mi' });
-    expect(text).toContain('# Runs /data/My Runs/ in parts, and a last job that says which runs are there.');
+    expect(text).toContain('# Runs /data/My Runs/ in parts, and a last job that reports which runs exist.');
   });
 
   it('refuses a directory that pods do not see', () => {

@@ -143,7 +143,7 @@ describe('the linearity of task vectors', () => {
     expect(row(linearity, 'swahili/task/1.5')).toMatchObject({ difference: '-6.0' });
     expect(row(linearity, 'swahili/language/0.5')).toMatchObject({ difference: '-1.0' });
     expect(row(linearity, 'swahili/both/0.5')).toMatchObject({ difference: '0.0', verdict: 'within noise' });
-    expect(linearity.rows[0]?.label).toBe('swahili: task experts alone, α = 0.5, less 0.5 of the gain at 1');
+    expect(linearity.rows[0]?.label).toBe('swahili: task experts alone, α = 0.5, minus 0.5 of the gain at 1');
   });
 
   it('is the score of both less the sum of the gains of each alone', () => {

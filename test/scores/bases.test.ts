@@ -106,7 +106,7 @@ describe('tables of several bases', () => {
     };
     const apart = tablesOf([llama, { name: 'falcon', experiment: renamed }]);
     expect(apart.flatMap(({ refusals }) => refusals)).toEqual([
-      'the bases have different benchmarks, and no mean of BELEBELE (scored for falcon)',
+      'the bases have different benchmarks, so there is no mean for BELEBELE (scored for falcon)',
     ]);
     expect(apart.filter(({ id }) => id === 'table-1/belebele').map(({ base }) => base)).toEqual(['falcon']);
   });
@@ -123,7 +123,7 @@ describe('tables of several bases', () => {
     const other = { name: 'falcon', experiment: { ...falcon.experiment, models } };
     const found = tablesOf([llama, other]);
     expect(found.flatMap(({ refusals }) => refusals)[0]).toBe(
-      `mgsm_direct_sw: the bases have different ${what} (${values}); there is no mean of MGSM over them`,
+      `mgsm_direct_sw: the bases have different ${what} (${values}); so there is no mean of MGSM over the bases`,
     );
     expect(found.filter(({ base }) => base === 'mean')).toEqual([]);
     expect(cell(found, 'gains', 'falcon', 'swap-default/base', 'swahili')).toBe('16.0');
@@ -174,7 +174,7 @@ describe('directories of several bases', () => {
       '--json',
     ]);
     expect(code).toBe(4);
-    expect(stderr).toContain(`${link} is the same experiment as ${one}, and counts once`);
+    expect(stderr).toContain(`${link} is the same experiment as ${one}, so it counts once`);
     expect(stderr).toContain(none);
     expect((JSON.parse(stdout) as { tables: ScoreTable[] }).tables.map(({ base }) => base)).toEqual([
       basename(one),

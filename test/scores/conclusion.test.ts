@@ -74,7 +74,7 @@ describe('a conclusion', () => {
       'within noise',
     );
     expect(said({ ...equal, scores: [0, 0] })).toBe(
-      'The choice and the default are both at the floor of the metric, which says nothing: 0.0 and 0.0, 250 problems.',
+      'The choice and the default are both at the floor of the metric, so they cannot be compared: 0.0 and 0.0, 250 problems.',
     );
   });
 

@@ -47,7 +47,7 @@ describe('differences of ablations', () => {
         ['b0-u0-tb0-tu0', 'b8-u4-tb0-tu0', 'b3-u1-tb1-tu1'].map((setting) => `${place}/${setting}`),
       ),
     );
-    expect(layers.rows[2]?.label).toBe('swahili: (3, 1) less (5, 2), transition 1/1');
+    expect(layers.rows[2]?.label).toBe('swahili: (3, 1) minus (5, 2), transition 1/1');
     expect(row(layers, 'swahili/b0-u0-tb0-tu0')).toMatchObject({ difference: '-16.0', verdict: 'worse' });
     expect(row(layers, 'telugu/b0-u0-tb0-tu0')).toMatchObject({ difference: '-18.0', verdict: 'worse' });
     expect(row(layers, 'mean/b0-u0-tb0-tu0')).toMatchObject({ difference: '-17.0', verdict: 'worse' });
@@ -85,7 +85,7 @@ describe('differences of ablations', () => {
     const transition = table(study, 'ablation-transition/differences');
     expect(row(transition, 'telugu/b5-u2-tb0-tu0')).toMatchObject({ difference: '2.0' });
     expect(transition.rows).toHaveLength(3);
-    expect(transition.rows[0]?.label).toBe('swahili: (5, 2), transition 0/0 less 1/1');
+    expect(transition.rows[0]?.label).toBe('swahili: (5, 2), transition 0/0 minus 1/1');
   });
 
   it('are against the default where there is no (5, 2), and of the pairs that both have', () => {
@@ -102,8 +102,8 @@ describe('differences of ablations', () => {
     };
     const compared = table(lacking, 'ablation-layers/differences');
     expect(compared.rows.map(({ label }) => label)).toEqual([
-      'swahili: (0, 0), transition 0/0, less the default',
-      'swahili: (3, 1), transition 0/0, less the default',
+      'swahili: (0, 0), transition 0/0, minus the default',
+      'swahili: (3, 1), transition 0/0, minus the default',
     ]);
     expect(compared.rows.map(({ cells }) => cells[0]?.n)).toEqual([9, 8]);
   });
@@ -145,7 +145,7 @@ describe('equivalence within a margin', () => {
     expect(within(10, 'swahili/b0-u0-tb0-tu0')).toMatch(/^not shown to be equivalent within ±10 \(p = .*\)$/);
     const words = within(0.1, 'swahili/b8-u4-tb0-tu0') ?? '';
     const least =
-      /^±0.1 cannot be shown by these data, whatever the difference: the smallest margin is ±(\S+)$/.exec(
+      /^±0.1 cannot be shown with these data, even if the difference is 0: the smallest possible margin is ±(\S+)$/.exec(
         words,
       )?.[1];
     expect(Number(least)).toBeGreaterThan(0.5);

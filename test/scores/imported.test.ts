@@ -194,12 +194,12 @@ describe('a file of published figures', () => {
 
   it.each([
     [[head, 'swahili,MGSM,base,median,24.8,percent'], 'figures.csv:2: statistic is min, avg or max'],
-    [[head, '', '# a comment', 'swahili,MGSM,base,avg,many,percent'], 'figures.csv:4: value is no number'],
+    [[head, '', '# a comment', 'swahili,MGSM,base,avg,many,percent'], 'figures.csv:4: value is not a number'],
     [[head, 'swahili,MGSM,base,avg,24.8,stars'], 'figures.csv:2: unit is percent, share or BLEU'],
     [[head, 'swahili,MGSM,base,avg,24.8'], 'figures.csv:2: 5 values for 6 columns'],
     [['a,b', '1,2'], 'figures.csv:1: unknown columns a, b'],
     [[''], 'figures.csv:1: the file has no header'],
-    [[`${head},n`, 'swahili,MGSM,base,avg,24.8,percent,1.5'], 'figures.csv:2: n is no whole number'],
+    [[`${head},n`, 'swahili,MGSM,base,avg,24.8,percent,1.5'], 'figures.csv:2: n is not a whole number'],
   ])('is refused with the line of what is wrong: %j', async (lines, message) => {
     expect(await refusal(lines)).toContain(message);
   });

@@ -39,7 +39,7 @@ const study = async (versions: Readonly<Record<string, string>>) => {
 describe('results of several versions of a task', () => {
   it('are one warning of tables and of the report, with the command that scores the fewer again', async () => {
     const folder = await study({ base: '3', 'math-1': '3', 'math-2': '2' });
-    const warning = `mgsm_direct_sw: 2 models have results of version 3 of the task, and 1 of version 2 (math-2); means are over both, and the versions are not compared. \`layerloom evaluate ${folder} --force --only math-2\` scores these again`;
+    const warning = `mgsm_direct_sw: 2 models have results of version 3 of the task, but 1 of version 2 (math-2); means include all versions, but models with different versions are not compared. \`layerloom evaluate ${folder} --force --only math-2\` scores these again`;
     expect((await scoreTables(folder)).warnings).toEqual([warning]);
     expect((await writeReport(folder, { out: join(folder, 'page.html') })).warnings).toEqual([warning]);
   });

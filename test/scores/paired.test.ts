@@ -118,7 +118,7 @@ describe('a paired comparison', () => {
     expect(compared.difference).toBeCloseTo(18 / 250, 12);
     expect(compared.reason).toBe('b has no results by problem of mgsm_direct_sw');
     expect(comparePaired(a, b, 'bleu,none').reason).toBe(
-      'a has no scores by problem that give its bleu,none of mgsm_direct_sw',
+      'a has no scores by problem that add up to its bleu,none of mgsm_direct_sw',
     );
   });
 
@@ -137,7 +137,7 @@ describe('a paired comparison', () => {
     const [a, b] = [of('a'), of('b')];
     const compared = comparePaired(a, b, metric);
     expect(compared).toMatchObject({ difference: 0, interval: undefined, p: undefined });
-    expect(compared.reason).toBe(`a has no scores by problem that give its ${metric} of mgsm_direct_sw`);
+    expect(compared.reason).toBe(`a has no scores by problem that add up to its ${metric} of mgsm_direct_sw`);
   });
 
   it('is refused for other problems, prompts, answers, versions, shots and tasks', () => {
@@ -159,7 +159,7 @@ describe('a paired comparison', () => {
     expect(refusal(a, changed({ prompt: 'another' }))).toContain('the prompts of problem 3 differ');
     expect(refusal(a, changed({ target: '7' }))).toContain('the expected answers of problem 3 differ');
     expect(refusal(a, { ...b, taskVersion: '2.0' })).toContain('the versions of the task are 1.0 and 2.0');
-    expect(refusal(a, { ...b, fewshot: 5 })).toContain('the numbers of examples are 8 and 5');
+    expect(refusal(a, { ...b, fewshot: 5 })).toContain('the numbers of few-shot examples are 8 and 5');
     expect(refusal(a, { ...b, task: 'mgsm_direct_te' })).toContain('mgsm_direct_sw and mgsm_direct_te');
   });
 });

@@ -152,7 +152,7 @@ describe('Table 1', () => {
     // A configuration that lacks a pair does not compete.
     const incomplete = of({ 'grid/b3-u0': nine(120).slice(1) });
     expect(cellOf(incomplete, 'swahili/avg', 'swap-best')).toMatchObject({ configuration: 'default' });
-    expect(incomplete.notes.join('\n')).toContain('1 that lack scores of some pairs are left out');
+    expect(incomplete.notes.join('\n')).toContain('1 without scores for some pairs are excluded');
   });
 
   it('has the best of flat configurations beside what is left of it on the other half of the problems', () => {
@@ -279,7 +279,7 @@ describe('a reference that is for one language', () => {
     expect(rowOf(joint, 'max')['joint']).toBe('32.0');
     expect(cellOf(joint, 'avg', 'joint')).toMatchObject({ n: 1, model: 'joint-swh' });
     const { rows } = tableOf(experiment, 'comparisons');
-    const own = rows.find(({ label }) => label === 'swahili: swap, default less joint SFT');
+    const own = rows.find(({ label }) => label === 'swahili: swap, default minus joint SFT');
     expect(own?.cells[2]?.value).toBeCloseTo(0.4, 6);
   });
 });
@@ -312,7 +312,7 @@ describe('tables of problems that cannot tell', () => {
   ])('name no best: %s', (_, of, n, reason) => {
     const tables = tablesAt(of, n);
     const table1 = tables.find(({ id }) => id === 'table-1');
-    expect(table1?.notes).toContain(`swahili: no best is named: ${reason}.`);
+    expect(table1?.notes).toContain(`swahili: no model is called the best: ${reason}.`);
     expect(table1?.derived).toEqual([]);
     const cells = tables.flatMap(({ rows }) =>
       rows.flatMap((row) => row.cells.filter((cell) => cell !== null)),
@@ -336,7 +336,7 @@ describe('tables of problems that cannot tell', () => {
   it('do not choose among configurations that are equal, though other models differ', () => {
     const equal = { ...right(80), base: 60 };
     const table1 = tablesAt(equal, 250).find(({ id }) => id === 'table-1');
-    expect(table1?.notes).toContain('swahili: swap, best is not named: all are equal (250 problems).');
+    expect(table1?.notes).toContain('swahili: swap, best is not chosen: all are equal (250 problems).');
     expect(cellOf(table1 as ScoreTable, 'swahili/avg', 'swap-best')).toBeNull();
   });
 });

@@ -98,7 +98,7 @@ describe('rungs', () => {
 
   it('are refused for a budget of less than two configurations', () => {
     expect(() => rungsOf(81, 170, 15, 9)).toThrow(
-      /leaves 135 problem-evaluations to search with, of the 144 .*; raise `budget` by 9,/,
+      /leaves 135 problem-evaluations for the search, but two configurations need 144; raise `budget` by 9,/,
     );
     expect(itemAt(rungsOf(81, 170, 16, 9), 0)).toEqual({ count: 2, limit: 8 });
     expect(() => rungsOf(81, 170, -2)).toThrow(/leaves 0 .*; raise `budget` by 18,/);
@@ -247,6 +247,8 @@ describe('a search of the 81 configurations with a quarter of the grid', () => {
   it('refuses a task of fewer problems than it was told', async () => {
     const landscape = landscapeOf(space, { shape: undefined, shared: 0, seed: 1 });
     const short: Landscape = { ...landscape, evaluate: async (points) => points.map(() => [1, 0, 1]) };
-    await expect(search(short)).rejects.toThrow(/the task has 3 problems in rows 0 to \d+; say how many/);
+    await expect(search(short)).rejects.toThrow(
+      /the task has only 3 problems in rows 0 to \d+; give the number/,
+    );
   });
 });

@@ -91,7 +91,7 @@ describe('a planned search', { timeout: 120_000 }, () => {
     expect(plan.notTried).toEqual([]);
     expect(plan.merges).toEqual({ fewest: 36, most: 36 });
     expect(describeSearchPlan(plan)).toContain(
-      'never tried, since they merge other models than the default: soups',
+      'never tried, because they merge other models than the default: soups',
     );
   });
 

@@ -78,10 +78,10 @@ describe('selecting checkpoints', () => {
     ],
     [
       { candidates: [...candidates.slice(1), { name: 'a', scores: { bleu: 1 } }], distances },
-      'a has scores of bleu, others of mgsm',
+      'a has scores in bleu, others in mgsm',
     ],
     [{ candidates, distances, count: 1.5 }, 'count: expected a whole number'],
-    [{ candidates, distances, balance: -1 }, 'balance: expected a number from 0 on'],
+    [{ candidates, distances, balance: -1 }, 'balance: expected a number, 0 or more'],
   ])('refuses bad input %#', (input, message) => {
     expect(() => selectCheckpoints(input as Parameters<typeof selectCheckpoints>[0])).toThrow(message);
   });
@@ -241,7 +241,7 @@ describe('selecting from files', () => {
       [{ tasks: ['MGSM'], weights: { MGSM: 0 } }, 'all weights are 0'],
       [
         { atLeast: { MGSM: 'better' } },
-        'the least score in MGSM is "better"; give a number, base, or base+0.005',
+        'the minimum score in MGSM is "better"; give a number, base, or base+0.005',
       ],
       [
         { role: ['task'], atLeast: { MGSM: 0.55 } },
@@ -273,7 +273,7 @@ describe('selecting from files', () => {
     ['name,mgsm\na,4\na,3\nc,2\n', 'a has scores twice'],
     ['name,mgsm\n', 'has no scores of checkpoints'],
     ['name,mgsm\nbase,4\n', 'has no scores of checkpoints'],
-    ['name,mgsm, mgsm\na,4,1\nb,3,2\n', 'has two columns mgsm; give each column a name of its own'],
+    ['name,mgsm, mgsm\na,4,1\nb,3,2\n', 'has two columns mgsm; give each column a different name'],
   ])('refuses a faulty table %#', async (csv, message) => {
     await expect(selectFromFiles(write(csv, cosines))).rejects.toThrow(message);
   });
@@ -281,7 +281,7 @@ describe('selecting from files', () => {
   it('says what a table without roles lacks', async () => {
     const given = write('name,mgsm\na,4\nb,3\nc,2\n', cosines);
     await expect(selectFromFiles({ ...given, role: ['swahili'] })).rejects.toThrow(
-      /has no candidates of the role swahili; leave out `role`, or add a column role/,
+      /has no candidates of the role swahili; omit `role`, or add a column role/,
     );
   });
 

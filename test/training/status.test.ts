@@ -48,7 +48,7 @@ describe('the status of trainings', () => {
     train('task-s1', 5);
     expect((await status()).runs['task-s1']).toMatchObject({
       state: 'unfinished',
-      problem: expect.stringContaining('1 of 2 checkpoints are there'),
+      problem: expect.stringContaining('1 of 2 checkpoints exist'),
     });
     train('task-s1', 10);
     const { runs, next } = await status();
@@ -141,7 +141,7 @@ describe('the status of trainings', () => {
     withTensor('v_head.summary.weight');
     expect((await status()).runs['task-s1']).toMatchObject({
       state: 'foreign',
-      problem: expect.stringContaining('v_head.summary.weight is no tensor of the base'),
+      problem: expect.stringContaining('v_head.summary.weight is not a tensor of the base'),
     });
   });
 
@@ -178,11 +178,11 @@ describe('the status of trainings', () => {
       return at(name);
     };
     await expect(trainingStatus([at('runs'), write('same', list)])).rejects.toThrow(
-      /has a run task-s1, and so has/,
+      /has a run task-s1, which/,
     );
     await expect(
       trainingStatus([at('runs'), write('other', { ...list, base: '/elsewhere' })]),
-    ).rejects.toThrow(/have one base; give the directories of one base$/);
+    ).rejects.toThrow(/need the same base; give only directories with the same base$/);
     await expect(
       trainingStatus([write('twice', { ...list, runs: [...list.runs, ...list.runs] })]),
     ).rejects.toThrow(/has two runs task-s1; rename one in its training\.json/);

@@ -135,7 +135,7 @@ describe('a sweep', () => {
     [{ set: { seed: [1, 1] } }, /seed is set to 1 twice/],
     [{ set: { seed: [1], Seed: [2] } }, /./],
     [{ set: { steps: [10], samples: [80] } }, /steps and samples say the same/],
-    [{ set: { seed: [1] }, seed: 3 }, /`seed` stands beside its value in `set`/],
+    [{ set: { seed: [1] }, seed: 3 }, /`seed` is also set in `set`/],
     [{ set: { rank: [8] } }, /rank.*lora/s],
     [{ set: { mix: ['aya:0'] } }, /ratios above 0/],
     [{ set: { mix: ['ayah:1'] } }, /ayah is not among them/],

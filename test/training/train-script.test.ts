@@ -78,7 +78,7 @@ describe('train.sh', () => {
     writeFileSync(here.at('checkpoints', 'checkpoint-12', 'model.safetensors'), 'half');
     const { state, problem } = await here.status();
     expect(state).toBe('unfinished');
-    expect(problem).toMatch(/2 of 5 checkpoints are there; .*train\.sh' goes on from checkpoint-8$/);
+    expect(problem).toMatch(/2 of 5 checkpoints exist; .*train\.sh' goes on from checkpoint-8$/);
     const { code, said } = await here.train();
     expect({ code, said }).toMatchObject({
       code: 0,

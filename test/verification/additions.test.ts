@@ -301,7 +301,7 @@ describe('what a record and a card say', () => {
     expect(found).toMatchObject({ verdict: 'intact-by-size', intact: true });
     const text = describeOutput(found);
     expect(text).toContain(': intact by size; contents not checked\n');
-    expect(text).toMatch(/\d files recorded by name alone \(.*tokenizer\.json.*\): `againstInputs`/);
+    expect(text).toMatch(/\d files recorded by name only \(.*tokenizer\.json.*\): `againstInputs`/);
     expect(text).not.toContain('of the recorded size');
   });
 

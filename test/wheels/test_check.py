@@ -153,7 +153,7 @@ class Checks(unittest.TestCase):
         text = pydoc.plain(pydoc.render_doc(layerloom.merge))
         self.assertIn("function merge in module layerloom._calls", text)
         self.assertIn("\n    Runs `layerloom merge`, with its defaults.\n", text)
-        self.assertIn("\n        threads: worker threads; default: the usable cores; 1 for one small merge\n", text)
+        self.assertIn("\n        threads: worker threads; default: number of usable cores; 1 for a small merge\n", text)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ export const assemble = async (
       // Keeps the store's SHA-256, so that verification finds a damaged shard.
       if (!checksums.has(path)) checksums.set(path, sha256);
     }
-    // Plans the files only now, because an object that lives through the linking outlives V8's young
+    // Plans the files only after linking. A plan that lived through the linking would outlive V8's young
     // generation.
     await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, {
       ...{ keys: keysOf(shards), digests: stated?.weights },
@@ -86,7 +86,7 @@ export const assemble = async (
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
     const former = await replace(staging, output.path, output.replaces);
     if (former === undefined) return warnings;
-    // Somebody has added a file meanwhile, so this file and the former merge stay.
+    // If somebody added a file meanwhile, the former merge is kept with it.
     const foreign = await foreignFiles(former);
     if (foreign.length > 0) {
       const kept = nameBeside(output.path, `former-${randomUUID().slice(0, 8)}`);
@@ -129,7 +129,7 @@ const linkOne = async (
 const verbatimOf = (shards: readonly MergeShard[]): string[] =>
   shards.flatMap(({ verbatim }) => verbatim ?? []);
 
-/** @returns the former merge's new path, if any */
+/** Moves the staging directory into place. @returns the former merge's new path, if any */
 const replace = async (staging: string, path: string, replaces: boolean): Promise<string | undefined> => {
   const former = replaces ? `${staging}-former` : undefined;
   if (former === undefined) await rename(staging, path);
@@ -160,7 +160,7 @@ export const hasNotes = async (out: string, notes: readonly string[] = []): Prom
 /**
  * True if a merge's shards are exactly these, linked to the store's current files.
  *
- * @param inputs if given, the merge must be newer than their side files, and have the same configuration
+ * @param inputs if given, the merge must also have their configurations, and be newer than their side files
  */
 export const isAssembled = async (
   out: string,
@@ -183,7 +183,7 @@ export const isAssembled = async (
   }
 };
 
-/** True if side files are current, which shard keys do not tell. */
+/** True if a merge's side files (configuration, tokenizer) are current; shard keys do not cover them. */
 const hasCurrentSideFiles = async (
   out: string,
   record: FoundRecord,
@@ -223,7 +223,7 @@ const isThereStill = async (
   return stored.ino === ino && stored.dev === dev;
 };
 
-/** True if somebody put a file into a former merge. A staging directory without a record is unfinished. */
+/** True if a former merge has files of somebody else. A staging directory without a record is unfinished. */
 const hasForeign = async (directory: string): Promise<boolean> =>
   (await exists(join(directory, provenanceName))) && (await foreignFiles(directory)).length > 0;
 

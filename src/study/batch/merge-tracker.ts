@@ -25,11 +25,10 @@ import type { Part } from './planning/part.js';
 import type { Stage } from './planning/stages.js';
 import { storedNonFinite } from './stored-non-finite.js';
 
-/** Outcome of a merge of a batch. */
 export interface MergeOutcome {
   readonly name: string;
   readonly state: MergeState;
-  /** Numbers of shards from other merges or earlier runs, and of shards made for this merge. */
+  /** Number of shards: `shared` come from other merges or earlier runs, `new` were made for this merge. */
   readonly shards: { readonly shared: number; readonly new: number };
   readonly bytesRead: number;
   readonly bytesWritten: number;
@@ -57,7 +56,7 @@ export interface TrackerOptions extends PlanOptions {
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Returns the input bytes that each merge is the first to need, counting a byte once per stage. */
+/** Returns for each merge the input bytes that no earlier merge of its stage needs. */
 export const readsOf = (
   { merges, inputs }: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],
@@ -144,7 +143,10 @@ export class MergeTracker {
     }
   }
 
-  /** @param made the shard's bytes if this run made it */
+  /**
+   * Notes that a shard is in the store; assembles merges that are now complete. @param made the shard's bytes
+   * if this run made it
+   */
   async ready(key: string, made: number | undefined): Promise<void> {
     if (made !== undefined) this.#made.set(key, made);
     await this.#refuseNonFinite(key);
@@ -212,7 +214,9 @@ export class MergeTracker {
     });
   }
 
-  /** @returns false if the merge exists and only its card is outdated, but a user has edited the card */
+  /**
+   * @returns false if only the card of an existing merge is outdated, but the folder has files of the user
+   */
   async #assemble(
     merge: PlannedMerge<BatchMerge>,
     inputs: readonly PlannedInput[],
@@ -229,7 +233,7 @@ export class MergeTracker {
       if (!isThere || !(error instanceof LayerloomError) || error.code !== 'OUTPUT_NOT_OURS') throw error;
       const others = await foreignFiles(out);
       this.warnings.push(
-        `the model card of ${merge.merge.name} was kept, without the note on scored problems, since a user wrote ${others.join(', ')} in that folder`,
+        `the model card of ${merge.merge.name} was kept without the note on scored problems, because its folder contains files of yours: ${others.join(', ')}`,
       );
       return false;
     }

@@ -16,7 +16,6 @@ import { type DistinctShard, groupShards } from './planning/groups.js';
 import type { Part } from './planning/part.js';
 import { StoreSink } from './store-sink.js';
 
-/** Options of `runBatch`. */
 export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
   out: string;
   /** Directory of the store; default `.store` in `out`. */
@@ -32,9 +31,7 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
    * merges share are read again (`bytesReadAgain`).
    */
   first?: readonly string[] | undefined;
-  /**
-   * Write a statement of each merge, as `attest` does, also for existing merges without one. Default false.
-   */
+  /** Write a statement of each merge, as `attest` does, also for existing ones without. Default false. */
   attest?: boolean | undefined;
   /**
    * Called before writing, with the plan of all merges, the cost of those to write, and existing shards'
@@ -47,7 +44,6 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Merges and cost of a batch. */
 export interface BatchResult extends RunCost {
   readonly merges: readonly MergeOutcome[];
   readonly cost: BatchCost;

@@ -15,7 +15,7 @@ import type { DistinctShard } from './planning/groups.js';
 export interface ShardEvents {
   /** Called when the shard is in the store, whoever made it. */
   onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
-  /** Called when the shard is refused, or has failed in its group and alone. */
+  /** Called when the shard is refused, or has failed twice: in its group and alone. */
   onFailed(shard: DistinctShard, error: unknown): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
     const sources = sourcesOfTensors(shard.tensors);
     let published: StoredShard | undefined;
     try {
-      // The key is wrong if the input was written to since the run began.
+      // If an input changed since the run began, the key is wrong.
       await this.#inputs.verifySources(sources);
       // Hashes before publishing, while the file is in the page cache.
       const hashed = await this.#pool.checksum(file.fd, false);

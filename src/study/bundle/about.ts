@@ -9,7 +9,7 @@ import { citationName, experimentName, type licenseNames, sumsName } from './nam
 
 // Texts for readers who find the bundle in an archive. A file of the same name in the study replaces them.
 
-/** First line of a text by layerloom. A later bundle rewrites it, unless it was edited. */
+/** First line of a generated text. A later bundle rewrites such a text, unless it was edited. */
 export const writtenMark = 'Written when the study was bundled';
 
 export interface AboutStudy {
@@ -24,9 +24,7 @@ const harnessesOf = ({ evaluate }: ExperimentRecord): string =>
     .map(([language, tasks]) => `${language}: ${[tasks].flat().join(', ')}`)
     .join('; ');
 
-/**
- * Returns a title that does not depend on the study's folder, so that a rebuilt study gives the same bundle.
- */
+/** Returns a title that does not depend on the study's folder, so a rebuilt study gives the same bundle. */
 const titleOf = ({ merges }: ExperimentRecord): string => {
   const languages = [...new Set(merges.map(({ language }) => language))];
   return `Merged language models${languages.length === 0 ? '' : `: ${languages.join(', ')}`}`;
@@ -112,7 +110,10 @@ Whatever that file says:
 ${record.references.map(({ name, model }) => `- ${cell(name)}: \`${cell(model)}\``).join('\n')}
 `;
 
-/** A text in the bundle. A file with one of `names` in the study replaces it, unless layerloom wrote that. */
+/**
+ * Generated text of the bundle. A file of the study that is in `names` replaces it, unless layerloom wrote
+ * that file.
+ */
 export interface AboutText {
   readonly name: string;
   readonly names: readonly string[];

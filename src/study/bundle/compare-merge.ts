@@ -41,7 +41,8 @@ const factsIn = async (directory: string): Promise<MergeFacts | undefined> => {
 export type ScoredSums = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Finds the file hashes of scored models: results and records both have the hash of the files' identities.
+ * Returns the file hashes of scored models. Results and records are matched by the hash of the files'
+ * identities.
  */
 export const scoredSums = async (
   study: string,
@@ -76,7 +77,7 @@ const contentsSchema = z.object({ files: z.array(z.object({ identity: z.string()
 export interface MergeFolders {
   /** Folder with a bundle's records. */
   readonly bundled: string;
-  /** The study to complete; `bundled` itself for a new one. */
+  /** Study to complete; equal to `bundled` for a new one. */
   readonly study: string;
   /** Folder of merges made here. */
   readonly work: string;
@@ -97,7 +98,6 @@ export const isComplete = async (
 const filesOf = ({ shards, sideFiles }: MergeFacts) =>
   [...sideFiles, ...shards].filter(({ file }) => !/\.md$/.test(file));
 
-/** Compares a merge made here with its record. */
 export class Comparing {
   readonly #recorded: string;
   readonly #study: string;
@@ -114,17 +114,17 @@ export class Comparing {
   /** Returns how the merge differs; if it does not, moves it into the study and returns undefined. */
   async run(): Promise<string | undefined> {
     const [recorded, made] = [await factsIn(this.#recorded), await factsIn(this.#made)];
-    if (recorded === undefined) return `the bundle has no valid ${provenanceName} of it`;
-    if (made === undefined) return 'what was made here has no valid record';
+    if (recorded === undefined) return `the bundle has no valid ${provenanceName} for it`;
+    if (made === undefined) return 'the merge made here has no valid record';
     const shards = new Map(made.shards.map((shard) => [shard.file, shard]));
     const stated = new Set(recorded.shards.map(({ file }) => file));
     if (shards.size !== stated.size)
-      return `it has ${shards.size} files of weights, and ${stated.size} are recorded`;
+      return `it has ${shards.size} weight files, but the record lists ${stated.size}`;
     const other: string[] = [];
     for (const { file, bytes, sha256 } of recorded.shards) {
       const own = shards.get(file);
-      if (own === undefined) return `${file} is recorded, and was not made`;
-      if (sha256 === undefined) return `the record states no SHA-256 of ${file}`;
+      if (own === undefined) return `${file} is recorded, but was not made`;
+      if (sha256 === undefined) return `the record has no SHA-256 of ${file}`;
       const found = own.sha256 ?? (await sha256Of(join(this.#made, file)));
       if (own.bytes !== bytes || found !== sha256) other.push(file);
     }
@@ -135,11 +135,11 @@ export class Comparing {
       (file) => !/\.md$/.test(file) && side.get(file) !== sides.get(file),
     );
     if (other.length > 0) return `${describe(other)} of weights differ: ${await this.#cause(recorded, made)}`;
-    if (texts.length > 0) return `the weights are equal, and ${texts.join(', ')} differ`;
+    if (texts.length > 0) return `the weights are equal, but ${texts.join(', ')} differ`;
     for (const { file, sha256 } of filesOf(recorded)) {
       const sum = await sumIfAny(join(this.#study, file));
       if (sum !== undefined && sum !== sha256)
-        return `${file} is in the study with another SHA-256, and is kept; move it away`;
+        return `the study already contains another ${file}, which is kept; move it away`;
     }
     for (const file of [...shards.keys(), ...side.keys()]) await this.#move(file);
     return undefined;
@@ -157,22 +157,22 @@ export class Comparing {
   async #cause(recorded: MergeFacts, made: MergeFacts): Promise<string> {
     for (const [index, input] of recorded.inputs.entries()) {
       const own = made.inputs[index];
-      if (own === undefined) return `${input.name} is no input here`;
+      if (own === undefined) return `${input.name} is not an input here`;
       for (const [at, file] of input.files.entries()) {
         const here = own.files[at];
         if (here === undefined) return `${input.name} lacks ${file.file}`;
         if (here.bytes !== file.bytes)
-          return `${file.file} of ${input.name} has ${here.bytes} bytes, and had ${file.bytes}`;
+          return `${file.file} of ${input.name} has ${here.bytes} bytes here, but had ${file.bytes}`;
         if (here.header !== file.header) return `${file.file} of ${input.name} has another header`;
         const known = this.#scored.get(input.name)?.[at];
         const sum = known && (await sha256Of(join(own.path, here.file)).catch(() => undefined));
         if (known !== undefined && sum !== undefined && known !== sum)
-          return `${file.file} of ${input.name} has the SHA-256 ${sum.slice(0, 12)}…, and had ${known.slice(0, 12)}…`;
+          return `${file.file} of ${input.name} has the SHA-256 ${sum.slice(0, 12)}… here, but had ${known.slice(0, 12)}…`;
       }
     }
     if (made.layerloom !== recorded.layerloom)
-      return `layerloom ${recorded.layerloom} made it, and this is ${version}`;
-    return 'the inputs have the recorded sizes and headers, so that other values of these are the likely cause';
+      return `layerloom ${recorded.layerloom} made it, but this is ${version}`;
+    return 'the inputs have the recorded sizes and headers, so their values probably differ';
   }
 }
 
@@ -181,6 +181,5 @@ const describe = (files: readonly string[]): string =>
 
 const sha256Of = (path: string): Promise<string> => reading(path, () => hashHere(path));
 
-/** Returns a file's SHA-256; undefined if missing. */
 export const sumIfAny = async (path: string): Promise<string | undefined> =>
   (await unlessMissing(path, lstat(path))) === undefined ? undefined : await sha256Of(path);

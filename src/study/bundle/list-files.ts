@@ -19,7 +19,7 @@ import {
   sumsName,
 } from './names.js';
 
-/** A file in a bundle: from the study, or a text about it. */
+/** File in a bundle: from the study, or a text about it. */
 export type BundleFile = { readonly name: string; readonly bytes: number } & (
   | { readonly path: string }
   | { readonly text: string }
@@ -59,7 +59,7 @@ export const listFiles = async (directory: string): Promise<ListedFiles> => {
       if (kindOfEntry(name) !== 'merges' || !name.startsWith(path))
         throw refused(
           directory,
-          `the record names a merge ${JSON.stringify(path)}, whose path no bundle has`,
+          `the record has a merge ${JSON.stringify(path)}, a path that bundles do not allow`,
         );
       await add(name);
     }
@@ -96,7 +96,7 @@ const fileIn = async (root: string, name: string): Promise<(BundleFile & { path:
   const real = await unlessMissing(path, realpath(path));
   if (real === undefined) {
     if ((await unlessMissing(path, lstat(path))) === undefined) return undefined;
-    throw refused(root, `${name} is a link to nothing; remove it`);
+    throw refused(root, `${name} is a broken link; remove it`);
   }
   if (!real.startsWith(`${root}${sep}`))
     throw refused(root, `${name} leads out of the study, to ${real}; put a copy in its place`);
@@ -107,7 +107,7 @@ const fileIn = async (root: string, name: string): Promise<(BundleFile & { path:
   return { name, bytes: found.size, path: real };
 };
 
-/** True if a text by layerloom differs from the study's sums. */
+/** True if a generated text was edited: the study's list of sums does not have its SHA-256. */
 const isEdited = async (root: string, name: string, content: Buffer): Promise<boolean> => {
   const sums = await readFileIfAny(join(root, sumsName)).catch(() => undefined);
   const sum = createHash('sha256').update(content).digest('hex');
@@ -125,15 +125,13 @@ const firstOwn = async (root: string, names: readonly string[]): Promise<BundleF
   return undefined;
 };
 
-/**
- * Refuses names that differ only in case or composition: on some file systems, one would replace the other.
- */
+/** Refuses names that differ only in case or composition: some file systems would keep only one. */
 const checkCases = (study: string, names: readonly string[]): void => {
   const seen = new Map<string, string>();
   for (const name of names) {
     const folded = name.normalize('NFC').toLowerCase();
     const former = seen.get(folded);
-    if (former !== undefined) throw refused(study, `${former} and ${name} differ in case alone`);
+    if (former !== undefined) throw refused(study, `${former} and ${name} differ only in case`);
     seen.set(folded, name);
   }
 };

@@ -17,13 +17,12 @@ import type { ExperimentRecord } from '../experiment/record/experiment-record.js
 import { runExperiment } from '../experiment/run-experiment.js';
 import { Comparing, isComplete, type MergeFolders, scoredSums } from './compare-merge.js';
 
-/** A merge whose bytes differ from its record. */
+/** Merge whose bytes differ from its record. */
 export interface OtherMerge {
   readonly merge: string;
   readonly reason: string;
 }
 
-/** Comparison of remade merges with their records. */
 export interface MadeAgain {
   /** Merges whose every file has the recorded SHA-256. */
   readonly same: number;

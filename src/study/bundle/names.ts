@@ -14,7 +14,7 @@ export const folderName = 'study';
 /** SHA-256 of all other files in the format of `sha256sum`; the last entry. */
 export const sumsName = 'SHA256SUMS';
 
-/** The experiment's text, also in the record. */
+/** Experiment as YAML, which the record also contains. */
 export const experimentName = 'experiment.yaml';
 
 export const citationName = 'CITATION.cff';

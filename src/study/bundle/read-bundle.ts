@@ -10,10 +10,10 @@ import { readRecord } from '../experiment/record/experiment-record.js';
 import { byBytes, folderName, kindOfEntry, sumsName } from './names.js';
 import { blockBytes, endBytes, paddingOf, readTarHeader } from './tar.js';
 
-// A bundle may come from anybody. A reader accepts only the form that `writeBundle` writes: names of a study
-// in order, each once, and each file's stated SHA-256.
+// A bundle may come from anybody. A reader accepts only what `writeBundle` writes: file names of a study,
+// each once and in order, and files with the stated SHA-256.
 
-/** Most files in a bundle; a study of 20,000 merges has 200,000. */
+/** Maximum number of files in a bundle. A study of 20,000 merges has 200,000. */
 const mostFiles = 500_000;
 
 /** Longest list of sums, which is kept in memory. */
@@ -53,7 +53,7 @@ const withRegular = <T>(path: string, use: (handle: FileHandle, size: number) =>
     }),
   );
 
-/** Checks the record's folders of merges, which readers join to the study's path. */
+/** Checks the paths of merges in the record, because readers join them to the study's path. */
 const checkRecord = async (directory: string): Promise<void> => {
   const record = await readRecord(directory).catch((error: unknown) => {
     if (!(error instanceof LayerloomError)) throw error;
@@ -65,7 +65,7 @@ const checkRecord = async (directory: string): Promise<void> => {
   for (const { path } of record.merges)
     if (kindOfEntry(`${path}/README.md`) !== 'merges')
       throw new TextRefused(
-        `its record has a merge in ${JSON.stringify(path)}, which is no folder of a study`,
+        `its record has a merge in ${JSON.stringify(path)}, which is not a folder of a study`,
       );
 };
 
@@ -77,7 +77,7 @@ class Walk {
   readonly #directory: string | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #piece = Buffer.allocUnsafe(pieceBytes);
-  /** The bytes of the archive from `#aheadAt`, as last read. */
+  /** Bytes read ahead, beginning at `#aheadAt` in the archive. */
   #ahead = this.#piece.subarray(0, 0);
   #aheadAt = 0;
   readonly #folded = new Set<string>();
@@ -106,7 +106,7 @@ class Walk {
       checkInterrupt(this.#signal);
       const { name, bytes } = this.#nameOf(readTarHeader(await this.#block()));
       if (bytes > this.#size - this.#position)
-        throw new TextRefused(`it ends within ${name}: it was cut, or is still being written`);
+        throw new TextRefused(`it ends within ${name}: it is truncated, or still being written`);
       const sum = this.#directory === undefined ? undefined : await this.#write(this.#directory, name, bytes);
       if (sum === undefined) this.#position += bytes;
       await this.#padding(paddingOf(bytes));
@@ -123,18 +123,18 @@ class Walk {
   #nameOf({ name: stated, bytes }: { readonly name: string; readonly bytes: number }) {
     const name = stated.startsWith(`${folderName}/`) ? stated.slice(folderName.length + 1) : '';
     if (kindOfEntry(name) === undefined)
-      throw new TextRefused(`it holds ${JSON.stringify(stated)}, which is no file of a study`);
+      throw new TextRefused(`it contains ${JSON.stringify(stated)}, which is not a file of a study`);
     this.#files += 1;
-    if (this.#files > mostFiles) throw new TextRefused(`it holds more than ${mostFiles} files`);
+    if (this.#files > mostFiles) throw new TextRefused(`it contains more than ${mostFiles} files`);
     if (name === sumsName) {
       if (bytes > mostSumsBytes) throw new TextRefused(`its ${sumsName} has ${bytes} bytes`);
       return { name, bytes };
     }
     if (byBytes(this.#last, name) >= 0)
-      throw new TextRefused(`it holds ${name} twice, or not in order of names`);
+      throw new TextRefused(`it contains ${name} twice, or its names are not sorted`);
     this.#last = name;
     const folded = name.normalize('NFC').toLowerCase();
-    if (this.#folded.has(folded)) throw new TextRefused(`it holds ${name} a second time, in another case`);
+    if (this.#folded.has(folded)) throw new TextRefused(`it contains ${name} twice, in upper and lower case`);
     this.#folded.add(folded);
     return { name, bytes };
   }
@@ -149,11 +149,14 @@ class Walk {
     for (let at = 0; at < into.length; ) at += (await this.#next(into.length - at)).copy(into, at);
   }
 
-  /** Returns the next bytes, at most `most`, until the next call. Reads ahead: headers and files are small. */
+  /**
+   * Returns at most `most` next bytes, valid until the next call. Reads ahead, because headers and files are
+   * small.
+   */
   async #next(most: number): Promise<Buffer> {
     if (this.#position >= this.#aheadAt + this.#ahead.length) {
       const { bytesRead } = await this.#handle.read(this.#piece, 0, pieceBytes, this.#position);
-      if (bytesRead === 0) throw new TextRefused('it ends too early: it was cut, or is no tar file');
+      if (bytesRead === 0) throw new TextRefused('it ends too early: it is truncated, or not a tar file');
       this.#ahead = this.#piece.subarray(0, bytesRead);
       this.#aheadAt = this.#position;
     }

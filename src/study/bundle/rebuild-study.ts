@@ -15,7 +15,6 @@ import { sumsName } from './names.js';
 import { unpack } from './read-bundle.js';
 import { withExperts } from './with-experts.js';
 
-/** Options of `rebuild`. */
 export interface RebuildOptions extends RunControls {
   /** Directory to make; default: the bundle's name without `.tar`. */
   out?: string | undefined;
@@ -31,7 +30,6 @@ export interface RebuildOptions extends RunControls {
   resume?: boolean | undefined;
 }
 
-/** Result of `rebuild`. */
 export interface RebuiltStudy {
   readonly out: string;
   readonly files: number;
@@ -94,7 +92,7 @@ const defaultOut = (file: string): string => {
   const name = file.replace(/\.tar$/, '');
   if (name !== file && basename(name) !== '') return name;
   throw new LayerloomError('USAGE', {
-    reason: `${file} does not end with .tar, so name the directory to make by ${optionName('out')}`,
+    reason: `${file} does not end with .tar; name the new directory with ${optionName('out')}`,
   });
 };
 
@@ -108,13 +106,13 @@ const occupied = (out: string, reason: string): LayerloomError =>
   new LayerloomError('OUTPUT_EXISTS', {
     out,
     reason,
-    remedy: `choose a new directory (${optionName('out')}), or the one of its rebuild to ${optionName('resume')}`,
+    remedy: `choose a new directory (${optionName('out')}), or continue an earlier rebuild of this bundle (${optionName('resume')})`,
   });
 
 /** @throws OUTPUT_EXISTS for a folder that was not made from this bundle */
 const checkSame = async (bundled: string, study: string): Promise<void> => {
   const [own, there] = await Promise.all([bundled, study].map((folder) => sumIfAny(join(folder, sumsName))));
-  if (own !== there) throw occupied(study, `has not the ${sumsName} of this bundle`);
+  if (own !== there) throw occupied(study, `was not rebuilt from this bundle: its ${sumsName} differs`);
 };
 
 const foundFolder = async (experts: string): Promise<string> => {

@@ -7,7 +7,6 @@ import { TextRefused } from '../../core/texts/text-refused.js';
 
 export const blockBytes = 512;
 
-/** Two empty blocks end an archive. */
 export const endBytes = 2 * blockBytes;
 
 /** Largest size in eleven octal digits. */
@@ -60,10 +59,10 @@ const otherKinds: Readonly<Record<string, string>> = {
   '2': 'a symbolic link',
   '3': 'a device',
   '4': 'a device',
-  '5': 'a directory of its own',
+  '5': 'an entry for a directory',
   '6': 'a pipe',
-  L: 'a name of another form of tar',
-  K: 'a link of another form of tar',
+  L: 'a long name of GNU tar',
+  K: 'a long link of GNU tar',
   S: 'a sparse file',
   g: 'an extended header',
   x: 'an extended header',
@@ -81,12 +80,12 @@ const textOf = (field: Buffer): string => {
  */
 export const readTarHeader = (header: Buffer): { readonly name: string; readonly bytes: number } => {
   const kind = otherKinds[header.toString('latin1', 156, 157)];
-  if (kind !== undefined) throw new TextRefused(`it holds ${kind}, which no bundle has`);
+  if (kind !== undefined) throw new TextRefused(`it contains ${kind}, which bundles do not`);
   const [rest, prefix] = [textOf(header.subarray(0, 100)), textOf(header.subarray(345, 500))];
   const name = prefix === '' ? rest : `${prefix}/${rest}`;
   const size = /^[0-7]{11}$/.exec(header.toString('latin1', 124, 135))?.[0] ?? '';
   const bytes = Number.parseInt(size, 8);
   if (size === '' || tarHeader(name, bytes)?.equals(header) !== true)
-    throw new TextRefused('layerloom writes no such header');
+    throw new TextRefused('a header is not one that layerloom writes');
   return { name, bytes };
 };

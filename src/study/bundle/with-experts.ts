@@ -33,7 +33,7 @@ export const withExperts = async (text: string, experts: string): Promise<Experi
     references: (value) => each(value, placed),
     languages: (value) => each(value, (_language, of) => each(of, placed)),
   };
-  // The experiment's reader checks a stranger's text.
+  // The experiment's parser checks the text, which a stranger may have written.
   return (await each(found, async (key, value) => (await blocks[key]?.(value)) ?? value)) as ExperimentInput;
 };
 

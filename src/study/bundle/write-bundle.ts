@@ -13,7 +13,6 @@ import { type BundleFile, hasWeights, listFiles } from './list-files.js';
 import { type EntryKind, entryKinds, folderName, kindOfEntry, sumsName } from './names.js';
 import { blockBytes, endBytes, paddingOf, tarHeader } from './tar.js';
 
-/** Options of `bundle`. */
 export interface BundleOptions {
   /** File to write: `study.tar`. */
   out: string;
@@ -23,14 +22,12 @@ export interface BundleOptions {
   force?: boolean | undefined;
 }
 
-/** Files of one kind in a bundle. */
 export interface BundledFiles {
   readonly kind: EntryKind;
   readonly files: number;
   readonly bytes: number;
 }
 
-/** Result of `bundle`. */
 export interface Bundle {
   readonly out: string;
   readonly bytes: number;
@@ -38,7 +35,6 @@ export interface Bundle {
   readonly sha256: string | null;
   readonly merges: number;
   readonly kinds: readonly BundledFiles[];
-  /** Names in the study's folder that are left out. */
   readonly leftOut: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -109,7 +105,7 @@ const headerOf = (study: string, name: string, bytes: number): Buffer => {
   if (header === undefined)
     throw new LayerloomError('BUNDLE_REFUSED', {
       study,
-      reason: `${name} has a name too long for a tar file, or more than 8 GiB`,
+      reason: `the name of ${name} is too long for a tar file, or it has more than 8 GiB`,
     });
   return header;
 };

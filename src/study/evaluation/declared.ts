@@ -1,6 +1,6 @@
 import type { EvaluationBlock } from './evaluation-block.js';
 
-/** Each task's benchmark and metric, as declared by `benchmarks` in `evaluate:`. */
+/** Benchmark and metric by task, as declared by `benchmarks` in `evaluate:`. */
 export type Declared = ReadonlyMap<string, { readonly name: string; readonly metric?: string }>;
 
 export const declaredIn = (block: Pick<EvaluationBlock, 'benchmarks'> | undefined): Declared =>

@@ -34,7 +34,7 @@ export const evaluationSchema = z.strictObject({
       .default({}),
     {
       meaning:
-        'Benchmarks of your own by name: their `tasks`, one in each language, and optionally the `metric` (`exact_match,none`) that judges them. [Tables](#tasks-of-your-own) treat them as MGSM.',
+        'Benchmarks of your own by name: their `tasks`, one in each language, and optionally the `metric` (`exact_match,none`) that scores them. [Tables](#tasks-of-your-own) treat them as MGSM.',
       expected: 'names, each with tasks and optionally a metric',
       otherwise: 'a benchmark for each task',
     },
@@ -49,38 +49,38 @@ export const evaluationSchema = z.strictObject({
     otherwise: "the task's own",
   }),
   limit: setting(z.int().min(1).optional(), {
-    meaning: 'Only the first problems of every task.',
+    meaning: 'Number of problems to score in each task, from the first.',
     otherwise: 'all',
   }),
   problems: setting(byTask(z.string().regex(/^\d+-\d+$/)).optional(), {
     meaning:
-      'The first and the last row, both included and counted from 0: `200-249`, or such a range for each task. Not with `limit`.',
-    expected: 'the first and the last row, 200-249, or such a range for each task',
+      'Rows to score, from the first to the last, counted from 0: `200-249`, or a range for each task. Not with `limit`.',
+    expected: 'a range of rows such as 200-249, or a range for each task',
     otherwise: 'all',
   }),
   selectedBy: setting(z.record(z.string(), z.string().regex(/^(\d+-\d+|all)$/)).optional(), {
     meaning:
-      'Tasks by whose scores the experts were chosen, each with its rows (`0-49`, or `all`). `experiment init --selection` writes it. Tables, reports and model cards say that scores on these rows are too high.',
-    expected: 'tasks, each with the first and the last row, or all',
+      'Tasks by whose scores the experts were selected, with the rows used (`0-49`, or `all`). `experiment init --selection` writes it. Tables, reports and model cards say that scores on these rows are too high.',
+    expected: 'tasks with rows, such as 0-49, or all',
     otherwise: 'none',
   }),
   maxTokens: setting(z.int().min(1).optional(), {
-    meaning: 'Most tokens of an answer.',
+    meaning: 'Maximum tokens in an answer.',
     otherwise: "the task's own",
   }),
   sampling: setting(z.union([samplingSchema, z.record(z.string(), samplingSchema)]).optional(), {
     meaning:
-      'Draw answers instead of decoding greedily: `temperature`, and optionally `top_p`, `top_k` and `min_p`; or these for each [task](#sampled-answers).',
-    expected: 'temperature, top_p, top_k and min_p, or these for each task',
+      'Sample answers instead of decoding greedily: `temperature`, and optionally `top_p`, `top_k` and `min_p`; or such settings for each [task](#sampled-answers).',
+    expected: 'temperature, top_p, top_k and min_p, or such settings for each task',
     otherwise: 'greedy',
   }),
   repeats: setting(byTask(z.int().min(1).max(1000)).default(1), {
     meaning:
-      'Answers to each problem of a task with `sampling`, each with a seed of its own: one number, or a number for each task.',
+      'Answers to each problem, each with another seed, for tasks with `sampling`: one number, or one for each task.',
     expected: 'a whole number, 1 to 1000, or one for each task',
   }),
   seed: setting(z.union([z.int(), z.string()]).default('0,1234,1234,1234'), {
-    meaning: "The harness's four (Python, NumPy, torch, few-shot examples), or one number for all four.",
+    meaning: "The harness's four seeds (Python, NumPy, torch, few-shot examples), or one for all.",
     expected: 'a number, or four separated by commas: 0,1234,1234,1234',
   }),
   backend: setting(z.string().min(1).default('hf'), {
@@ -88,11 +88,11 @@ export const evaluationSchema = z.strictObject({
     expected: 'a model type of lm_eval: hf, vllm, local-completions',
   }),
   modelArgs: setting(z.record(z.string(), scalar).default({}), {
-    meaning: 'Further arguments of the back end: `{dtype: bfloat16}`.',
+    meaning: 'More arguments for the back end: `{dtype: bfloat16}`.',
     expected: 'names and values: {dtype: bfloat16}',
   }),
   baseUrl: setting(z.union([z.url(), z.array(z.url()).min(1)]).optional(), {
-    meaning: 'URL of a [server that runs](#servers), or a list of them to divide among jobs.',
+    meaning: 'URL of a [running server](#servers), or a list to divide among jobs.',
     expected: 'the URL of a server, http://localhost:8000/v1, or a list of URLs',
   }),
   serve: setting(z.string().min(1).optional(), {
@@ -102,17 +102,17 @@ export const evaluationSchema = z.strictObject({
   }),
   exchange: setting(z.enum(['vllm', 'sglang']).optional(), {
     meaning:
-      'A single server [takes the weights](#a-server-for-all-models) of one model after another: `vllm` or `sglang`.',
-    expected: 'a kind of server that takes weights: vllm or sglang',
+      'Use one server for all models and [replace its weights](#a-server-for-all-models) for each: `vllm` or `sglang`.',
+    expected: 'a kind of server whose weights can be replaced: vllm or sglang',
     otherwise: 'a server for each model',
   }),
   fingerprint: setting(z.enum(['samples', 'whole']).default('samples'), {
     meaning:
-      'How to check tensors that [a process](#a-process-for-all-models) or [a server](#a-server-for-all-models) kept from the model before: by `samples` of them, or the `whole`.',
+      'How to check the weights in [a process](#a-process-for-all-models) or [a server](#a-server-for-all-models): `samples` of loaded tensors, or `whole`.',
     expected: 'samples or whole',
   }),
   serveTimeout: setting(z.number().positive().max(mostSeconds).default(600), {
-    meaning: 'Seconds until that server must answer.',
+    meaning: 'Seconds that a server has to start.',
     expected: `a number of seconds, at most ${mostSeconds}`,
   }),
   batchSize: setting(z.union([z.int().min(1), z.string().regex(/^auto(:\d+)?$/)]).default(1), {
@@ -125,15 +125,15 @@ export const evaluationSchema = z.strictObject({
     otherwise: "the harness's",
   }),
   devices: setting(z.array(z.union([z.string(), z.int()])).default([]), {
-    meaning: 'GPUs to divide among jobs, one a job, in `CUDA_VISIBLE_DEVICES`: `[0, 1]`.',
+    meaning: 'GPUs to divide among jobs, one for each, by `CUDA_VISIBLE_DEVICES`: `[0, 1]`.',
     expected: 'a list of GPUs: [0, 1]',
   }),
   arguments: setting(z.array(scalar).default([]), {
-    meaning: 'Further arguments of `lm_eval run`: `[--apply_chat_template]`.',
+    meaning: 'More arguments for `lm_eval run`: `[--apply_chat_template]`.',
     expected: 'a list of arguments of lm_eval run',
   }),
   confirmRunUnsafeCode: setting(z.boolean().default(false), {
-    meaning: 'Consent to tasks that run programs of models with your rights (MBPP).',
+    meaning: 'Consent to tasks that run programs written by models, with your permissions (MBPP).',
   }),
   data: setting(z.string().min(1).optional(), {
     meaning: 'Directory of local data for [tasks that can read it](#local-data).',
@@ -142,15 +142,15 @@ export const evaluationSchema = z.strictObject({
   }),
   include: setting(z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(), {
     meaning: 'Directory of [task files of your own](#tasks-of-your-own), or a list of directories.',
-    expected: 'a directory with task files of lm_eval, or a list of such',
+    expected: 'a directory with task files of lm_eval, or a list of directories',
   }),
   timeout: setting(z.number().positive().max(mostSeconds).optional(), {
-    meaning: 'Most seconds of a run of the harness.',
+    meaning: 'Maximum seconds for a run of the harness.',
     expected: `a number of seconds, at most ${mostSeconds}`,
   }),
   jobs: setting(z.int().min(1).optional(), {
-    meaning: 'Models that are scored at once; `--jobs` overrides it.',
-    otherwise: '`1`; of a list of `base_url`, one a server',
+    meaning: 'Models scored at once; `--jobs` overrides it.',
+    otherwise: '`1`; with a list of `base_url`, one for each server',
   }),
   harness: setting(z.literal('lm-eval').optional(), {
     meaning:
@@ -167,5 +167,4 @@ export type ComparedShare = z.output<typeof evaluationSchema>['fingerprint'];
 
 export type WeightServerKind = NonNullable<Evaluation['exchange']>;
 
-/** `evaluate:` in an experiment's file. */
 export type EvaluationBlock = Partial<InFile<Evaluation>> & { readonly [key: string]: unknown };

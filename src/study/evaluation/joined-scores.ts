@@ -7,7 +7,6 @@ type Metrics = EvaluationResult['metrics'];
 /** Outcomes of one run, by problem. */
 export type Run = readonly Outcome[];
 
-/** Scores joined over several answers to the same problems. */
 export interface JoinedScores {
   /** Score columns by metric; NaN if a problem lacks the metric. */
   readonly columns: ReadonlyMap<string, ScoreColumn>;
@@ -103,7 +102,7 @@ const binaryMetrics = (metrics: readonly string[], runs: readonly Run[]): string
   return [...byFilter.values()];
 };
 
-/** @param means of binary scores */
+/** Returns `pass@j` for several j. @param means of binary scores */
 const passes = (metric: string, means: ScoreColumn | undefined, k: number): [string, ScoreColumn][] => {
   const right = means?.sums.map((mean) => Math.round(k * mean)) ?? [];
   const counts = [k];
@@ -126,7 +125,7 @@ export const passAt = (k: number, n: number, c: number): number => {
   return 1 - none;
 };
 
-/** Values that the harness gives if a filter found no answer. Such answers are wrong and have no vote. */
+/** Values that the harness gives if a filter found no answer. They are wrong and have no vote. */
 const notFound = ['', '[invalid]'];
 
 interface Vote {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { jsonOrNone, ownFile } from '../../core/texts/json.js';
 import type { Outcome, ProblemResult } from './result.js';
 
-/** Most outcomes in the cache, which take some 50 MB. */
+/** Maximum number of cached outcomes, some 50 MB. */
 const mostKept = 100_000;
 
 /**
@@ -11,9 +11,7 @@ const mostKept = 100_000;
  */
 export class KnownProblems {
   readonly problems: readonly ProblemResult[];
-  /**
-   * The beginning of each problem's JSON, `{"id":…,"response":"`, as `JSON.stringify` writes it, in Latin-1.
-   */
+  /** Beginning of each problem's JSON up to `"response":"`, as `JSON.stringify` writes it, in Latin-1. */
   readonly #heads: readonly string[];
   readonly #outcomes = new Map<string, Outcome>();
 
@@ -40,7 +38,7 @@ export class KnownProblems {
       // Comparing a slice takes a tenth of the time of `startsWith`.
       if (text.slice(from, from + head.length) !== head) return undefined;
       const end = endOfString(text, from + head.length);
-      // Quotes in strings are escaped, so this text is in no string.
+      // Inside strings quotes are escaped, so this text is never within a string.
       const next = text.indexOf('}},{"id":', end);
       const until = at + 1 < this.#heads.length ? next + '}}'.length : text.length - ']\n'.length;
       if (end < 0 || until < end) return undefined;
@@ -57,10 +55,10 @@ export class KnownProblems {
     if (before !== undefined) return before;
     if (!rest.startsWith(',')) return undefined;
     const outcome = jsonOrNone(`{${Buffer.from(rest.slice(1), 'latin1')}`, ownFile);
-    // A third key may belong to the head.
+    // A third key may belong to the head, which was not parsed.
     if (!check(outcome) || Object.keys(outcome as Outcome).length > 2) return undefined;
     if (this.#outcomes.size === mostKept) this.#outcomes.clear();
-    // A slice would keep the whole text alive.
+    // Copies the text, because a slice would keep the whole file's text alive.
     this.#outcomes.set(Buffer.from(rest, 'latin1').toString('latin1'), outcome as Outcome);
     return outcome as Outcome;
   }

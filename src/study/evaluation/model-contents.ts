@@ -21,17 +21,14 @@ export interface Slot {
   readonly bytes: number;
 }
 
-/** A file's tensors, each with a text that identifies its bytes. */
+/** File's tensors, each with a text that identifies its bytes. */
 export interface ContentPart {
   readonly slots: readonly Slot[];
   readonly contents: readonly string[];
 }
 
-/** Identifies a model's weights without reading them. */
 export interface ModelContents {
-  /**
-   * Identifies the small files beside the weights. Weights are exchanged only between models of equal form.
-   */
+  /** Identifies the small files beside the weights. Only models with equal forms can exchange weights. */
   readonly form: string;
   /** Parts of the weights; models that share a shard share its part. */
   readonly parts: readonly ContentPart[];
@@ -43,11 +40,10 @@ export const notOfTheModel: readonly string[] = [provenanceName, cardName, index
 /** Files above this size, such as tokenizers, are identified by size. */
 const mostHashedBytes = 1 << 16;
 
-/** A small file beside the weights, part of a form. */
 export interface SmallFile {
   readonly name: string;
   readonly size: number;
-  /** The bytes; undefined for a large file. */
+  /** Bytes; undefined for a large file. */
   readonly content: Buffer | undefined;
 }
 
@@ -123,7 +119,7 @@ export class ContentsReader {
       shards.map((shard) => {
         const part = this.#shards.get(shard.key) ?? this.#partOf(directory, shard);
         this.#shards.set(shard.key, part);
-        // Another merge may have an intact copy.
+        // Forgets a failure, because another merge may have an intact copy.
         part.catch(() => this.#shards.delete(shard.key));
         return part;
       }),

@@ -1,7 +1,7 @@
 import { createConnection } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-// Finds out who can reach a server: anybody who can may give it weights.
+// Finds out who can reach a server, because anybody who can may replace its weights.
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/;
 
@@ -22,7 +22,6 @@ const accepts = (host: string, port: number): Promise<boolean> =>
     socket.once('timeout', () => end(false));
   });
 
-/** Addresses of this machine in networks. */
 export const outerAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((all = []) =>
     all.filter(({ internal, scopeid = 0 }) => !internal && scopeid === 0).map(({ address }) => address),

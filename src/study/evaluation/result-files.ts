@@ -17,7 +17,7 @@ import type { BareResult } from './sampled-result.js';
 
 export type ResultSummary = Omit<EvaluationResult, 'problems' | 'columns' | 'drawn' | 'samples'>;
 
-/** A summary and the name of its file in `evaluations/`. */
+/** Summary and the name of its file in `evaluations/`. */
 export interface FoundResult {
   readonly file: string;
   readonly result: ResultSummary;
@@ -27,7 +27,7 @@ export const evaluationsName = 'evaluations';
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
 
-/** A disk counts as slow if reading takes longer per file, on average over more than a few. */
+/** A disk is slow if reading a file takes longer on average, measured over more than `fewFiles` files. */
 const slowMilliseconds = 2;
 const fewFiles = 50;
 
@@ -99,7 +99,7 @@ export class ResultFiles {
   /** @throws RESULTS_INVALID, READ_FAILED */
   async read(file: string): Promise<FoundResult> {
     const path = join(this.directory, file);
-    // Earlier versions had the task's own limit and greedy answers only.
+    // Results of earlier versions lack these keys: they had the task's own limit and greedy answers only.
     const summary = await readAs(summarySchema, path, (of, limit) => this.#bytesOf(of, limit));
     return { file, result: { maxTokens: null, sampling: null, ...summary } };
   }
@@ -158,9 +158,7 @@ export class ResultFiles {
     return { ...found.result, problems, outcomes };
   }
 
-  /**
-   * Reads files one by one from memory, which is faster for thousands; several at a time from a slow disk.
-   */
+  /** Reads files one by one, synchronously, which is faster; on a slow disk, several at a time. */
   async #bytesOf(path: string, limit?: Parameters<typeof readSmallFile>[1]): Promise<Buffer> {
     const { files, milliseconds } = this.#waited;
     const isSlow = files > fewFiles && milliseconds > slowMilliseconds * files;

@@ -1,38 +1,36 @@
 /**
- * A problem's score. A pair has a sum and a weight, which the harness aggregates. For perplexities: a text's
+ * Problem's score. A pair has a sum and a weight, which the harness aggregates. For perplexities: a text's
  * log-likelihood, and its number of words or bytes.
  */
 export type ProblemScore = number | readonly [sum: number, weight: number];
 
-/**
- * The outcome of one problem. Models are compared on problems with equal `document`, `prompt` and `target`.
- */
+/** Outcome of one problem. Models are compared on problems with equal `document`, `prompt` and `target`. */
 export interface ProblemResult {
-  /** The harness's `doc_id`: the row number in the task's data. */
+  /** Harness's `doc_id`: the row number in the task's data. */
   readonly id: number;
-  /** The harness's hashes of the problem's data, the full prompt and the target. */
+  /** Harness's hashes of the problem's data, the full prompt and the target. */
   readonly document: string;
   readonly prompt: string;
   readonly target: string;
   /** Scores by the harness's `metric,filter`: `exact_match,flexible-extract`. */
   readonly scores: Readonly<Record<string, ProblemScore>>;
-  /** The answer extracted by each filter. Empty if the task generates nothing. */
+  /** Answer extracted by each filter. Empty if the task generates nothing. */
   readonly answers: Readonly<Record<string, string>>;
-  /** The generated text; may be empty. */
+  /** Generated text; may be empty. */
   readonly response: string;
 }
 
 export type Outcome = Pick<ProblemResult, 'scores' | 'answers'>;
 
-/** A model's scores by problem, as sums and weights; a plain score has weight 1. */
+/** Model's scores by problem, as sums and weights; a plain score has weight 1. */
 export interface ScoreColumn {
   readonly sums: Float64Array;
   readonly weights: Float64Array;
-  /** False if a score has a weight. */
+  /** False if a score has a weight other than 1. */
   readonly arePlain: boolean;
 }
 
-/** The spread of several answers to the same problems. */
+/** Spread over several answers to the same problems. */
 export interface Drawn {
   /** Figures of each run; a run has one answer to every problem. */
   readonly runs: readonly EvaluationResult['metrics'][];
@@ -51,9 +49,9 @@ export interface ResultIdentity {
   readonly fewshot: number;
   /** Seeds in the form of the harness's `--seed`: `0,1234,1234,1234`. */
   readonly seed: string;
-  /** The requested rows, end exclusive; null for all. */
+  /** Requested rows, end exclusive; null for all. */
   readonly rows: readonly [from: number, to: number] | null;
-  /** The requested limit of an answer's tokens; null for the task's default. */
+  /** Requested limit of an answer's tokens; null for the task's default. */
   readonly maxTokens: number | null;
   /** Sampling settings: `temperature=0.6,top_p=0.95`; null for greedy answers. */
   readonly sampling: string | null;
@@ -61,15 +59,13 @@ export interface ResultIdentity {
   readonly backend: string;
 }
 
-/** A model's result on one task: a file in `evaluations/` of the experiment's directory. */
+/** Model's result on one task: a file in `evaluations/` of the experiment's directory. */
 export interface EvaluationResult extends ResultIdentity {
   readonly layerloom: string;
-  /** The scored model's name; models with the same weights share the result. */
+  /** Scored model's name; models with the same weights share the result. */
   readonly model: string;
   readonly harness: { readonly name: 'lm-eval'; readonly version: string };
-  /**
-   * The harness's figures, by `metric,filter`; standard errors by `metric_stderr,filter`. Null if not stated.
-   */
+  /** Harness's figures, by `metric,filter`; standard errors by `metric_stderr,filter`. Null if not stated. */
   readonly metrics: Readonly<Record<string, number | null>>;
   /** True if more is better, by metric without its filter. */
   readonly higherIsBetter: Readonly<Record<string, boolean>>;
@@ -83,7 +79,7 @@ export interface EvaluationResult extends ResultIdentity {
   readonly source: 'run' | 'imported';
   /** Spread over several answers, if the result joins them; never in a file. */
   readonly drawn?: Drawn;
-  /** The results of each answer, if `drawn` is set and responses were read; never in a file. */
+  /** Results of each answer, if `drawn` is set and responses were read; never in a file. */
   readonly samples?: readonly EvaluationResult[];
   readonly started: string;
   readonly seconds: number;
@@ -92,7 +88,6 @@ export interface EvaluationResult extends ResultIdentity {
 /** Texts of a task's problems, by document hash; models share such files. */
 export type ProblemTexts = Readonly<Record<string, { readonly question: string; readonly target: string }>>;
 
-/** A model's score on one task, as in `experiment.json`. */
 export interface Score {
   readonly taskVersion: string;
   readonly fewshot: number;
@@ -104,9 +99,9 @@ export interface Score {
   readonly sampling?: string;
   /** Metrics; if problems have several answers, means over these. */
   readonly metrics: Readonly<Record<string, number | null>>;
-  /** The metric that judges the task, as `metric,filter`. Absent in records of earlier versions. */
+  /** Metric that scores the task, as `metric,filter`. Absent in records of earlier versions. */
   readonly headline?: string;
-  /** The result's file, relative to the experiment's directory. */
+  /** Result's file, relative to the experiment's directory. */
   readonly result: string;
   /** Results of all answers, the first included; absent for a single answer. */
   readonly samples?: readonly string[];

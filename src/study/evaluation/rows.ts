@@ -1,9 +1,8 @@
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 
-/** A range of rows in a task's data, end exclusive. */
+/** Range of rows in a task's data, end exclusive. */
 export type Rows = readonly [from: number, to: number];
 
-/** Rows to score instead of the experiment's. */
 export interface AskedRows {
   /** Number of rows to score, from the first. */
   readonly limit?: number | undefined;
@@ -37,6 +36,5 @@ export const rowsToScore = (
   return limit === undefined ? stated : [from, Math.min(to, from + limit)];
 };
 
-/** True if rows are within a range; null means all rows. */
 export const isWithin = (rows: Rows | null, range: Rows | null): boolean =>
   range === null || (rows !== null && rows[0] >= range[0] && rows[1] <= range[1]);

@@ -24,8 +24,8 @@ export const meanMetrics = (all: readonly Metrics[]): Metrics => {
  * answers, so figures are avg@k and intervals include the variance of sampling. Binary metrics also get
  * `pass@j` for j = 2, 4, 8, … and k (Chen et al. 2021, unbiased). If answers were extracted, they also get
  * `maj@k` (Wang et al. 2023): the score of the most frequent answer, or the mean over tied ones. Answers that
- * the task's metric treats as equal count as the same. A metric that also accepts texts that differ here has
- * no `maj@k`, because its wrong answers cannot be counted either.
+ * the task's metric treats as equal count as one. There is no `maj@k` if the metric also accepts texts that
+ * differ here, because its wrong answers cannot be grouped either.
  *
  * @param results k results of one model on one task, at least one
  * @returns the result itself for k = 1; undefined if problems differ
@@ -60,7 +60,7 @@ const scoreAt = (
   return Number.isNaN(sum) ? [] : [[metric, arePlain ? sum : [sum, weight]]];
 };
 
-/** A result read without responses. */
+/** Result read without responses. */
 export interface BareResult extends EvaluationResult {
   /** Outcomes in order of `problems`, whose scores and answers are empty. */
   readonly outcomes: Run;

@@ -13,14 +13,14 @@ import { jsonOrNone } from '../../core/texts/json.js';
 import type { IdentitiesOf } from '../store/files/weights.js';
 import { evaluationsName } from './result-files.js';
 
-// A file's identity is found without reading all of it, and includes inode and time, which copying or moving
-// changes. So that results, merges and shards from such files stay valid, an evaluation records the SHA-256
-// of the files. If a file has a recorded size and header but another stamp, it is hashed once. If the bytes
-// are the same, it keeps its former identity.
+// A file's identity is found without reading all of it. It includes inode and time, which copying or moving
+// changes. An evaluation therefore records the SHA-256 of the files, so that results, merges and shards stay
+// valid. If a file has a recorded size and header but another stamp, it is hashed once. If the bytes are the
+// same, it keeps its former identity.
 
 interface ScoredFile extends RecordedFile {
   readonly ino: string;
-  /** The identity from `observePath` with samples. */
+  /** Identity from `observePath` with samples. */
   readonly identity: string;
   readonly sha256: string;
 }
@@ -70,7 +70,7 @@ export class ScoredContents {
   readonly #directory: string;
   readonly #models = new Map<string, ScoredModel | undefined>();
   readonly #noted = new Set<string>();
-  /** Files that match no record, so that they are hashed only once. */
+  /** Hashes of files that match no record, so that each is hashed only once. */
   readonly #others = new Map<string, Promise<Pick<ScoredFile, 'sha256' | 'mtimeNs' | 'ino'>>>();
 
   private constructor(directory: string) {

@@ -4,7 +4,6 @@ import type { Rows } from './rows.js';
 /** Formats rows as `selected_by` and `problems` of `evaluate:`: `0-49`, or `all`. */
 export const rangeText = (rows: Rows | null): string => (rows === null ? 'all' : `${rows[0]}-${rows[1] - 1}`);
 
-/** Parses rows from `rangeText`; null: all. */
 export const rangeOf = (text: string): Rows | null => {
   const [, first, last] = /^(\d+)-(\d+)$/.exec(text) ?? [];
   return first === undefined ? null : [Number(first), Number(last) + 1];
@@ -20,7 +19,7 @@ export const selectedIn = (evaluate: unknown): [task: string, rows: string][] =>
   );
 };
 
-/** Returns a model card's note on how scores chose the experts. */
+/** Returns a model card's note that scores selected the experts. */
 export const selectedNote = (evaluate: unknown): string | undefined => {
   const tasks = selectedIn(evaluate).map(([task, rows]) => `${task} (${wordsOf(rows)})`);
   return tasks.length === 0

@@ -23,7 +23,6 @@ type Interpreted =
   | 'baseUrl'
   | 'jobs';
 
-/** The checked settings of `evaluate:`, with defaults. */
 export interface EvaluationSettings
   extends Omit<
     z.output<typeof evaluationSchema>,
@@ -31,7 +30,7 @@ export interface EvaluationSettings
   > {
   /** Tasks by language, in order of the file. */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
-  /** Returns the harness's `--seed` for a problem's n-th answer, with all four parts. */
+  /** Returns the harness's `--seed`, with all four parts, for a problem's n-th answer. */
   seedOf(sample: number): string;
   readonly devices: readonly string[];
   /** URLs of running servers; empty if each model gets its own server or process. */
@@ -43,7 +42,6 @@ export interface EvaluationSettings
   fewshotOf(task: string): number | undefined;
   /** Token limit of an answer; null for the task's default, or if the task generates nothing. */
   maxTokensOf(task: string): number | null;
-  /** Sampling settings of a task; undefined: greedy. */
   samplingOf(task: string): Sampling | undefined;
   /** Sampling settings as text; null: greedy. */
   samplingTextOf(task: string): string | null;
@@ -71,7 +69,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
   if (isObject(given) && given['harness'] !== undefined && given['harness'] !== 'lm-eval')
     throw fail(['harness'], {
       key: String(given['harness']),
-      reason: 'layerloom runs no such harness',
+      reason: 'layerloom cannot run this harness',
       expected: 'lm-eval',
     });
   const {
@@ -88,16 +86,16 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     ...settings
   } = parseSettings(evaluationSchema, 'evaluate', given);
   if (limit !== undefined && problems !== undefined)
-    throw wrong('limit', 'stands beside problems', 'one of the two');
+    throw wrong('limit', 'is set together with problems', 'one of the two');
   const { serve, data, include } = settings;
   const baseUrls = [baseUrl ?? []].flat();
   checkArguments(settings.arguments.map(String), { maxTokens, sampling, include });
   if (serve !== undefined && baseUrls.length > 0)
-    throw wrong('serve', 'stands beside base_url', 'a server to start or one that runs');
+    throw wrong('serve', 'is set together with base_url', 'either a server to start or one that runs');
   if (serve !== undefined && !/\{(model|name)\}/.test(serve))
     throw wrong(
       'serve',
-      'lacks {model}, so that every model would get the answers of the same',
+      'lacks {model}, so the same model would answer for all',
       'a command, with {model} and {port}',
     );
   checkExchange({ ...settings, baseUrls });
@@ -174,18 +172,22 @@ const checkRepeats = (
   if (sampling !== undefined && seedArguments(backend, seeds) === null)
     throw wrong(
       'sampling',
-      `stands beside the back end ${backend}, whose seed layerloom cannot set`,
+      `is set together with the back end ${backend}, whose seed layerloom cannot set`,
       'hf, vllm or local-completions',
     );
   if (sampling !== undefined && seeds.split(',')[2] === 'None')
-    throw wrong('seed', 'has no seed of torch, so that no answer could be drawn again', '0,1234,1234,1234');
+    throw wrong(
+      'seed',
+      'has no seed for torch, so sampled answers could not be reproduced',
+      '0,1234,1234,1234',
+    );
   const several = typeof repeats === 'object' ? Object.entries(repeats) : [[undefined, repeats] as const];
   for (const [task, count] of several) {
     const isDrawn = task === undefined ? sampling !== undefined : samplingOf(task) !== undefined;
     if (count > 1 && !isDrawn)
       throw wrong(
         'repeats',
-        'stands without sampling, so that all answers would be the same',
+        'is set without sampling, so all answers would be the same',
         'sampling: {temperature: 0.6} beside it',
       );
   }
@@ -203,22 +205,26 @@ const checkExchange = ({
 }: Pick<EvaluationSettings, 'exchange' | 'serve' | 'baseUrls' | 'backend'>): void => {
   if (exchange === undefined) return;
   if (serve === undefined && baseUrls.length === 0)
-    throw wrong('exchange', 'stands without a server', 'serve or base_url beside it');
+    throw wrong('exchange', 'is set without a server', 'serve or base_url beside it');
   if (!backend.endsWith('completions'))
     throw wrong(
       'exchange',
-      `stands beside the back end ${backend}, which asks no server`,
+      `is set together with the back end ${backend}, which uses no server`,
       'backend: local-completions',
     );
-  // Two lanes on one server would overwrite each other's weights.
+  // Two lanes on one server would replace each other's weights.
   if (new Set(baseUrls.map(serverAt)).size < baseUrls.length)
-    throw wrong('base_url', 'names a server twice', 'each server once, which holds the weights of one model');
+    throw wrong(
+      'base_url',
+      'names a server twice',
+      'each server once, because it holds the weights of one model',
+    );
   if (serve === undefined) return;
   const fault = faultInCommand(serve, exchange);
   if (fault !== undefined) throw fail(['serve'], { key: 'serve', ...fault });
 };
 
-/** Options of `lm_eval run` that would override a setting of ours. */
+/** Options of `lm_eval run` that would override a key of `evaluate:`. */
 const replaced = { maxTokens: 'gen_kwargs', sampling: 'gen_kwargs', include: 'include_path' } as const;
 
 /** @throws RECIPE_INVALID for arguments that would override a setting */
@@ -230,11 +236,11 @@ const checkArguments = (
     const isThere = words.some((one) => one.replace(/^--/, '').split('=')[0] === word);
     if (!isThere || settings[name as keyof typeof replaced] === undefined) continue;
     const key = spelt(name);
-    throw wrong(key, `stands beside the argument ${word}`, 'one of the two');
+    throw wrong(key, `is set together with the argument ${word}`, 'one of the two');
   }
 };
 
-/** @throws RECIPE_INVALID for a misspelt name of one of our tasks */
+/** @throws RECIPE_INVALID for a misspelt name of one of layerloom's tasks */
 const checkSpelling = (language: string, task: string): void => {
   const names = misspelt(task);
   if (names !== undefined)

@@ -9,9 +9,8 @@ import { HarnessProcess, type LoadedWeights } from './harness/harness-process.js
 import { pathToLoad } from './harness/loadable.js';
 import { weightsArguments } from './harness/loaded-model.js';
 
-/** Options of `tryModels`. */
 export interface TryOptions {
-  /** The harness's command for the shell; default `lm_eval`. */
+  /** Harness's command for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
   /** Token limit of an answer; default 128. */
   readonly maxTokens?: number | undefined;
@@ -19,22 +18,19 @@ export interface TryOptions {
   readonly chat?: boolean | undefined;
   /** Device, such as `cpu` or `cuda:0`; default a GPU if there is one. */
   readonly device?: string | undefined;
-  /** Further arguments of the harness's `hf` model: `{ dtype: 'float32' }`. */
+  /** More arguments for the harness's `hf` model: `{ dtype: 'float32' }`. */
   readonly modelArgs?: Readonly<Record<string, string | number | boolean>> | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called before each model, with the number of finished models. */
   readonly onModel?: ((done: number) => void) | undefined;
-  /** Called with each answer. */
   readonly onAnswer?: ((trial: Trial) => void) | undefined;
 }
 
-/** A model's answer to a prompt. */
+/** Model's answer to a prompt. */
 export interface Trial {
   readonly model: string;
   readonly text: string;
-  /** Seconds, including loading. */
   readonly seconds: number;
-  /** The loaded weights; null if the harness loads the model itself (adapters). */
   readonly weights: LoadedWeights | null;
 }
 
@@ -43,8 +39,7 @@ export interface Trial {
  * tensors that differ. Decoding is greedy.
  *
  * @param models directories, `BASE+ADAPTER`, `org/name` of the hub cache
- * @throws INVALID_PARAMETER, MODEL_NOT_FOUND, HARNESS_MISSING, HARNESS_FAILED, WEIGHTS_DIFFER,
- *   INTERRUPTED
+ * @throws INVALID_PARAMETER, MODEL_NOT_FOUND, HARNESS_MISSING, HARNESS_FAILED, WEIGHTS_DIFFER, INTERRUPTED
  */
 export const tryModels = async (
   models: readonly string[],
@@ -93,7 +88,7 @@ export const tryModels = async (
           },
         });
       let end = await ask();
-      // The new process now loads the whole model.
+      // Asks again: the new process loads the whole model.
       if (end !== undefined && 'differing' in end) end = await ask();
       checkInterrupt(signal);
       if (end === undefined)

@@ -27,8 +27,8 @@ export const checkExpected = (stamp: string, text: string, place: string): void 
   if (expected !== foundVersion)
     throw new LayerloomError('JOBS_OUTDATED', {
       file: place,
-      reason: `this job was written by layerloom ${expected}, and this is ${foundVersion}`,
-      remedy: 'run it by that version, or write all jobs again by this one',
+      reason: `layerloom ${expected} wrote this job, but this is layerloom ${foundVersion}`,
+      remedy: 'run the job with that version, or write all jobs again with this one',
       version: foundVersion,
       expectedVersion: expected,
     });

@@ -27,7 +27,8 @@ const grid = (value: JsonSchema): JsonSchema => ({
 const numbers = listOf({ type: 'number' });
 
 const weights: JsonSchema = {
-  description: 'uniform, magnitude, or two numbers of task and language expert; a list of such to try.',
+  description:
+    'uniform, magnitude, or two numbers: the weights of the task and the language expert. A list tries each of its values.',
   anyOf: [
     { enum: ['uniform', 'magnitude'] },
     numbers,
@@ -36,13 +37,13 @@ const weights: JsonSchema = {
 };
 
 const layers: JsonSchema = {
-  description: 'Bottom and top layers together: [5, 2], or a list of such pairs to try.',
+  description: 'Numbers of bottom and top layers: [5, 2]. A list tries each of its pairs.',
   anyOf: [numbers, listOf(numbers)],
 };
 
 const base: JsonSchema = {
   ...grid(text),
-  description: "A model, or task, language or base. Default: the experiment's where the method needs one.",
+  description: "A model, or task, language or base. Default: the experiment's base, if the method needs one.",
 };
 
 const rolesOf = (method: Method<never>): Properties => {
@@ -50,15 +51,23 @@ const rolesOf = (method: Method<never>): Properties => {
   const isForRuns = 'until' in shapeOf(method);
   const model = {
     ...grid(text),
-    description: 'Experts that are merged alone, by name; task and language are all of a kind.',
+    description: 'Names of experts, each merged alone; task and language mean all experts of that kind.',
   };
   if (takes.models === 'one') return { model };
   return {
-    task: { ...grid(text), description: 'Task experts by name, or soup. Default each.' },
-    language: { ...grid(text), description: 'Language experts by name, soup or all-soup. Default each.' },
+    task: { ...grid(text), description: 'Names of task experts, or soup. Default: each of them.' },
+    language: {
+      ...grid(text),
+      description: 'Names of language experts, soup or all-soup. Default: each of them.',
+    },
     ...(takes.models === 'list' ? { model } : {}),
     ...(isForRuns
-      ? { run: { ...grid(text), description: 'Runs by name, whose checkpoints are averaged by windows.' } }
+      ? {
+          run: {
+            ...grid(text),
+            description: 'Names of training runs, whose checkpoints are averaged in windows.',
+          },
+        }
       : {}),
   };
 };
@@ -68,7 +77,7 @@ const common: Properties = {
   ...propertiesOf(outputSettings.omit({ layout: true, maxShardSize: true })),
   tokenizer_source: {
     ...text,
-    description: 'The model whose tokenizer the output gets: base, union or a model. Default the first.',
+    description: 'Source of the tokenizer: base, union or a model. Default: the first model.',
   },
 };
 

@@ -8,8 +8,8 @@ import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js'
 import { parseJson } from '../../core/texts/json.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 
-// An experiment's `evaluate:` block may contain commands. A batch notes the folder that it writes, and these
-// commands, where only the user can write. Other folders may come from anywhere, so their commands need
+// An experiment's `evaluate:` block may contain commands. A batch notes its folder and these commands in a
+// place where only the user can write. Other folders may come from anywhere, so their commands need
 // permission.
 
 /** Harness arguments that name no file, model or code. */
@@ -72,8 +72,8 @@ const noteOf = async (directory: string, env: NodeJS.ProcessEnv): Promise<string
   join(stateFolder(env), `${sha256(await realpath(directory)).slice(0, 32)}.json`);
 
 /**
- * Notes that a batch of this user wrote a folder with these commands. Without a state folder, notes nothing,
- * and evaluations need the flag.
+ * Notes that a batch of this user wrote a folder with these commands. Without a state folder it notes
+ * nothing, so evaluations need the flag.
  */
 export const noteMadeHere = async (
   directory: string,

@@ -4,7 +4,7 @@ import { readExperiments } from '../store/experiments.js';
 import { openStore } from '../store/files/open-store.js';
 import { type ExperimentRecord, readRecord } from './record/experiment-record.js';
 
-/** An earlier run of merges on this machine. */
+/** Earlier run of merges on this machine. */
 export interface MeasuredMerging {
   readonly directory: string;
   readonly bytesWritten: number;
@@ -12,7 +12,10 @@ export interface MeasuredMerging {
   readonly seconds: number;
 }
 
-/** Work of merging, if disks read twice as fast as they write, as in `BatchCost.seconds`. */
+/**
+ * Returns the amount of work, by which durations are compared. Disks are assumed to read twice as fast as
+ * they write, as in `BatchCost.seconds`.
+ */
 export const workOf = (bytesWritten: number, bytesRead: number): number =>
   Math.max(bytesWritten, bytesRead / 2);
 
@@ -31,9 +34,7 @@ export const mergingSeconds = (
   return ((share * work) / workOf(bytesWritten, bytesRead)) * seconds;
 };
 
-/**
- * Finds the largest recorded run on this host, for the experiment in a directory or others over its store.
- */
+/** Finds the largest recorded run on this host, for an experiment or others over its store. */
 export const measuredMerging = async (
   out: string,
   store: string = join(out, '.store'),
@@ -41,7 +42,7 @@ export const measuredMerging = async (
   const directories = new Set([resolve(out), ...(await experimentsOver(resolve(store)))]);
   const measured: MeasuredMerging[] = [];
   for (const directory of directories) {
-    // The run itself reports invalid records.
+    // A run reports invalid records.
     const record = await readRecord(directory).catch((): undefined => undefined);
     if (record !== undefined && isMeasured(record)) {
       const { bytesWritten, bytesRead, seconds } = record;
@@ -56,7 +57,7 @@ export const measuredMerging = async (
 const isMeasured = ({ bytesWritten, bytesRead, seconds }: ExperimentRecord): boolean =>
   workOf(bytesWritten, bytesRead) > 0 && seconds > 0;
 
-/** Returns the experiments over a store. Ignores errors, which a run over the store reports. */
+/** Returns the experiments that use a store. Ignores errors, which a run reports. */
 const experimentsOver = async (store: string): Promise<string[]> => {
   const found = await openStore(store, false)
     .then(readExperiments)

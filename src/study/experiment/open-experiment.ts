@@ -18,13 +18,12 @@ import { type Experiment, parseExperiment, readExperiment } from './file/read-ex
 import type { ExperimentRecord } from './record/experiment-record.js';
 import { withOptions } from './recorded-options.js';
 
-/** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   /** Continue an existing experiment: keep complete merges, and replace others that layerloom wrote. */
   resume?: boolean | undefined;
-  /** The same as `resume`. */
+  /** Same as `resume`. */
   force?: boolean | undefined;
-  /** Merges to make and record, as if the experiment had no others; default: all. */
+  /** Merges to make and record, as if the experiment had no others. Default: all. */
   only?: ((merge: ExperimentMerge) => boolean) | undefined;
   /**
    * Recorded merges to write: patterns of names, in which `*` stands for any text; may be empty. Merges that
@@ -44,7 +43,7 @@ export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   expect?: string | undefined;
 }
 
-/** `ExperimentOptions` for a plan, whose output is optional. */
+/** `ExperimentOptions` for a plan, which needs no output. */
 export type PlanExperimentOptions = Omit<ExperimentOptions, 'out'> & { readonly out?: string | undefined };
 
 interface OpenedExperiment<O> {
@@ -54,7 +53,7 @@ interface OpenedExperiment<O> {
     Pick<BatchOptions, 'layout' | 'maxShardSize'> & { readonly warnings: readonly string[] };
 }
 
-/** Opens an experiment for some work, and adds positions in the file to the work's errors. */
+/** Opens an experiment and runs `work`. Adds positions in the experiment's file to errors. */
 export const withExperiment = async <O extends PlanExperimentOptions, T>(
   input: ExperimentInput | string,
   options: O,
@@ -114,11 +113,7 @@ export const writtenBy = (
   if (write === undefined) return () => true;
   const lost = write.find((pattern) => !merges.some(({ name }) => matches(name, pattern)));
   if (lost !== undefined)
-    throw invalidParameter(
-      'write',
-      lost,
-      `names of merges, in which * is any text, such as ${merges[0]?.name}`,
-    );
+    throw invalidParameter('write', lost, `names of merges; * stands for any text, as in ${merges[0]?.name}`);
   const there = new Set(before?.merges.flatMap(({ name, state }) => (state === 'done' ? [name] : [])));
   return ({ name }) => there.has(name) || write.some((pattern) => matches(name, pattern));
 };
@@ -132,7 +127,7 @@ export const storeOf = async ({
     : await openThere(resolve(store ?? join(out ?? '.', '.store')));
 
 /**
- * Finds shards, made by an earlier run, of merges that depend on statistics.
+ * Returns a function that finds shards of an earlier run, for merges that depend on statistics.
  *
  * @param look finds a shard in the store
  */

@@ -44,13 +44,13 @@ interface ExperimentPlan {
 }
 
 /**
- * Plans an experiment: the shards of each merge, and the cost over an empty store; if `out` has a record, the
- * remaining cost. Reads headers and a few sampled blocks of each file, and writes nothing. With `out`, also
- * checks the output.
+ * Plans an experiment: the shards of each merge, and the cost; if `out` has a record, the remaining cost,
+ * else that of an empty store. Reads headers and a few sampled blocks of each file. Writes nothing. With
+ * `out`, also checks the output.
  *
  * @example const { cost } = await planExperiment('swahili.yaml', {})
  * @throws RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those that
- * `runExperiment` throws before its first weight
+ *   `runExperiment` throws before its first weight
  */
 export const planExperiment = (
   input: ExperimentInput | string,
@@ -71,7 +71,7 @@ export const planExperiment = (
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);
     const present = await presentIn(written, store);
-    // A resumed experiment only costs what remains.
+    // A resumed experiment costs only what remains.
     const stages = stagesOf(written, (key) => before === undefined || !present.has(key), options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));

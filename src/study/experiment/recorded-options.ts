@@ -27,7 +27,7 @@ export const withOptions = (
     throw invalidParameter(
       'tokenizer',
       tokenizer,
-      'auto, strict, union or base: models differ from merge to merge',
+      'auto, strict, union or base (not a model, because merges have different models)',
     );
   return {
     ...experiment,

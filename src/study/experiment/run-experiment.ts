@@ -33,7 +33,6 @@ import { describeLeft } from './scoring/requests/left-results.js';
 import { describeTrained } from './scoring/requests/trained-problems.js';
 import { scoredTexts, trainingFactsOf } from './scoring/requests/training-facts.js';
 
-/** The cost of a run, and its record in `experiment.json`. */
 export interface ExperimentResult extends BatchResult {
   readonly experiment: ExperimentRecord;
 }
@@ -61,7 +60,7 @@ export const runExperiment = (
       const note = selectedNote(experiment.evaluate);
       const cardNotes = note === undefined ? [] : [note];
       const batch = { ...given, out, identitiesOf: movedIn(out, true), cardNotes };
-      // In an array of jobs, only the last one writes merges.
+      // In an array of jobs, only the last job writes merges.
       if (options.range !== undefined) {
         const result = await runBatch(merges, batch);
         const record = new RunRecord(experiment, merges, batch, started);
@@ -94,7 +93,7 @@ export const runExperiment = (
   );
 };
 
-/** Returns notes for model cards: problems, scored before this run, that the experts were trained on. */
+/** Returns notes for model cards: problems scored before this run that the experts were trained on. */
 const trainedNotes = async (out: string, former: ExperimentRecord): Promise<string[]> => {
   const { problems } = await trainingFactsOf(out, former, await scoredTexts(out, former));
   return problems.map((trained) => `${describeTrained(trained)}.`);
@@ -167,7 +166,7 @@ const runHere = async (
         record.addPlan(plan);
         await options.onPlan?.(plan, planned, present);
         if (scoring !== undefined) await noteMadeHere(options.out, scoring);
-        // Keeps the former record until the merges' states are known.
+        // While the states of merges are unknown, the former record stays.
         if (former !== undefined) writer.updateSoon(running);
         else await writer.update(running);
       },

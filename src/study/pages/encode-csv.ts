@@ -1,6 +1,8 @@
 import Papa from 'papaparse';
 
-/** Formats rows as CSV. A spreadsheet would run a name beginning with = as a formula, so that is escaped. */
+/**
+ * Formats rows as CSV. Escapes names that begin with `=`, because spreadsheets would run them as formulas.
+ */
 export const encodeCsv = (
   fields: readonly string[],
   rows: readonly (readonly (string | number)[])[],

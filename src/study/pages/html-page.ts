@@ -7,10 +7,9 @@ import { render } from './render.js';
 /** Bundled scripts and styles from `npm run build:ts`. */
 const assets = shipped('dist/study/pages/assets');
 
-/** The `meta` element that identifies pages by layerloom. */
 export const generatorMeta = '<meta name="generator" content="layerloom">';
 
-/** `<`, line separators, and control characters that JSON keeps and HTML forbids. */
+/** Matches `<`, line separators, and control characters that JSON keeps but HTML forbids. */
 const unsafe = /[<\u007f-\u009f\u2028\u2029\ufffe\uffff]/g;
 
 /**

@@ -1,4 +1,4 @@
-// Imported for its effect: the renderer calls the hooks in preact's options.
+// This import must stay: the renderer calls hooks that it installs in preact's options.
 import 'preact/hooks';
 
 export { render } from 'preact-render-to-string';

@@ -12,9 +12,8 @@ import {
 import { isLocalOnly } from '../evaluation/data/local/local-data.js';
 import { isZeroShot, taskOf } from '../evaluation/data/task-facts.js';
 
-/** Choices for `evaluate:`; omitted ones become comments or the paper's values. */
+/** Choices for `evaluate:`. Omitted ones have the paper's values, or become comments. */
 export interface EvaluationChoices {
-  /** Benchmarks; default MGSM. */
   readonly benchmarks?: readonly BenchmarkName[] | undefined;
   /** Directory of local data, relative to the experiment's file; default: the hub. */
   readonly data?: string | undefined;
@@ -27,7 +26,7 @@ export interface EvaluationChoices {
   readonly averagesAll?: boolean | undefined;
   /** Score only the first problems of each task. */
   readonly limit?: number | undefined;
-  /** First and last row of each task to score: `200-249`. Excludes `limit`. */
+  /** Rows of each task to score, such as `200-249`. Excludes `limit`. */
   readonly problems?: string | undefined;
   /** Token limit of an answer. */
   readonly maxTokens?: number | undefined;
@@ -42,7 +41,7 @@ export const checkProblems = ({ problems, limit }: EvaluationChoices): void => {
   if (problems === undefined) return;
   if (limit !== undefined)
     throw new LayerloomError('USAGE', {
-      reason: `${optionName('limit')} and ${optionName('problems')} both say which problems; give one of them`,
+      reason: `${optionName('limit')} and ${optionName('problems')} exclude each other; give one of them`,
     });
   const [, first, last] = /^(\d{1,9})-(\d{1,9})$/.exec(problems) ?? [];
   if (first === undefined || Number(last) < Number(first))
@@ -134,12 +133,14 @@ export const presetEvaluation = (
     // The base is bfloat16, its experts' checkpoints are float32.
     '  # All models in one precision, and likelihoods that are not rounded to it (for the back end hf).',
     '  # model_args: {dtype: bfloat16, softmax_dtype: float32}',
-    ...(maxTokens === undefined ? [] : ['  # The longest answer.', `  max_tokens: ${maxTokens}`]),
+    ...(maxTokens === undefined
+      ? []
+      : ['  # Maximum number of tokens in an answer.', `  max_tokens: ${maxTokens}`]),
     ...(device === undefined ? [] : [`  device: ${device}`]),
     ...(batchSize === undefined ? [] : [`  batch_size: ${batchSize}`]),
     ...(chosen.includes(benchmarks.mbpp)
       ? [
-          '  # MBPP runs programs that models write, with your rights: true if you consent. It is not measured before.',
+          '  # MBPP runs programs that models write, with your permissions. It is measured only if you consent:',
           '  # confirm_run_unsafe_code: true',
         ]
       : []),
@@ -174,11 +175,13 @@ const leftOut = ({ benchmarks: names = [], data }: EvaluationChoices): string[] 
       tasksOf(benchmark, language).some((task) => !isLocalOnly(task)),
     );
     if (ofHub.length === 0)
-      return [`# ${title} is left out: its data are on no hub, and are named by data: under evaluate.`];
+      return [`# ${title} is left out: its data are not on the hub; set data: under evaluate.`];
     const needy = own.flat().some(isLocalOnly);
     const those = ofHub.map((language) => language.name).join(', ');
     return needy
-      ? [`# ${title} is in ${those} alone: other languages are on no hub, and need data: under evaluate.`]
+      ? [
+          `# ${title} is only in ${those}: data of other languages are not on the hub; set data: under evaluate.`,
+        ]
       : [];
   });
 
@@ -190,7 +193,7 @@ const titleOf = ({ benchmarks: names = ['mgsm'], limit }: EvaluationChoices): st
 const listed = (tasks: readonly string[]): string =>
   tasks.length === 1 ? String(tasks[0]) : `[${tasks.join(', ')}]`;
 
-/** Returns one number if all tasks have the same or accept no other. */
+/** Returns the lines on few-shot examples: one number if all tasks that accept one have the same. */
 const shotLines = (tasks: readonly string[], fewshot: number | undefined): string[] => {
   const shots = new Map(
     tasks

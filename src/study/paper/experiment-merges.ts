@@ -9,14 +9,14 @@ export interface Preset {
   readonly title: string;
   /** Entries under `merges`, indented by two; empty if the experiment only scores models. */
   readonly merges: string | ((experts: PresetExperts) => string);
-  /** Comment on references, used if the experiment has no references. */
+  /** Comment to write if the preset has no references. */
   readonly references?: string;
   readonly evaluation?: EvaluationChoices;
   /** Further lines of `evaluate:`. */
   readonly scoring?: string;
 }
 
-/** The 81 configurations in §4.2's ranges, as YAML. */
+/** 81 configurations in §4.2's ranges, as YAML. */
 const grid = `\
   - name: grid
     method: layer_swap
@@ -27,7 +27,7 @@ const grid = `\
 
 const gridOfBothWeights = `${grid}\n    weights: [uniform, magnitude]`;
 
-/** The expert with its first 5 and last 2 layers reverted (§3.3). */
+/** Expert with its first 5 and last 2 layers reverted (§3.3). */
 const revertedLayers = 'method: revert, model: task, bottom: 5, top: 2';
 
 const frozen = '-frozen';
@@ -232,7 +232,6 @@ ${grid}`,
   },
 } as const satisfies Readonly<Record<string, Preset>>;
 
-/** Names of presets. */
 export type PresetName = keyof typeof presets;
 
 export const isPresetName = (name: string): name is PresetName => Object.hasOwn(presets, name);

@@ -7,18 +7,18 @@ import { isPresetName, type Preset, type PresetName, presetNames, presets } from
 export { type EvaluationChoices, languagesWithoutTasks } from './experiment-evaluation.js';
 export { type PresetName, presetNames } from './experiment-merges.js';
 
-/** Models for a preset. Omitted ones are the paper's, with placeholder paths. */
+/** Models for a preset. Omitted models are the paper's, with placeholder paths. */
 export interface PresetModels {
   readonly base?: string | undefined;
   readonly tasks?: Readonly<Record<string, string>> | undefined;
   readonly languages?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
   /** Models to compare with: path, role and languages, by name. */
   readonly references?: Readonly<Record<string, PresetReference>> | undefined;
-  /** Tasks and rows whose scores chose the experts: `0-49`, or `all`. */
+  /** Tasks by whose scores the experts were selected, with the rows used: `0-49`, or `all`. */
   readonly selectedBy?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A model that is scored but not merged. */
+/** Model that is scored but not merged. */
 export interface PresetReference {
   readonly model: string;
   readonly role: string;
@@ -124,7 +124,7 @@ const referenceLines = (references: PresetModels['references'] = {}): string[] =
 const mapped = (of: Readonly<Record<string, string>>, indent: number): string[] =>
   Object.entries(of).map(([name, path]) => `${' '.repeat(indent)}${scalar(name)}: ${scalar(path)}`);
 
-/** Formats a YAML scalar; quotes a text unless YAML can only read it as text. */
+/** Formats a YAML scalar. Quotes a text unless YAML reads it as text anyway. */
 const scalar = (text: string): string =>
   /^(\.{0,2}\/|[a-z]+[-_/])[\w./-]*$/i.test(text) || /^(?!(true|false|null|inf|nan)$)[a-z]+$/i.test(text)
     ? text

@@ -13,7 +13,7 @@ const aya = (language: string): DataSet => ({
   form: inputsAndTargets,
 });
 
-/** Names a language pair of NLLB on the hub: both codes in alphabetical order. */
+/** Returns a language pair of NLLB; on the hub, its name has both codes in alphabetical order. */
 const nllb = (language: string, other: string): DataSet => ({
   name: 'nllb',
   title: `NLLB English-${language} translation`,
@@ -24,8 +24,8 @@ const nllb = (language: string, other: string): DataSet => ({
 });
 
 /**
- * Table 3 of arXiv 2410.01335. Hub ids are the table's. Configurations, splits, columns and known licences
- * are from the data sets' cards.
+ * Table 3 of arXiv 2410.01335. Hub ids are from the table; configurations, splits, columns and known licences
+ * from the data sets' cards.
  */
 export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>>> = {
   math: [

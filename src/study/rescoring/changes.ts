@@ -14,12 +14,12 @@ import { sumOf } from '../scores/statistics/mean.js';
 import { type Correction, type Dropped, plainQuestion, readCorrections } from './corrections.js';
 import { type Answered, type Folding, foldingOf } from './equality.js';
 
-/** Rules of the harness's filters, for results that lack the filter. */
+/** Regular expressions of the harness's filters, for results that were scored without the filter. */
 export const rules: Readonly<Record<string, string>> = {
   'flexible-extract': '(-?[$0-9.,]{2,})|(-?[0-9]+)',
 };
 
-/** lm_eval's answer without a match. */
+/** Answer that lm_eval records if nothing matched. */
 const invalid = '[invalid]';
 
 type Corrections = readonly {
@@ -38,7 +38,7 @@ export const correctionsOf = (targets: readonly string[]): Promise<Corrections> 
     }),
   );
 
-/** Extracts answers within a time limit: a user's regular expression may take forever. */
+/** Extracts answers within a time limit, because a user's regular expression may never end. */
 export class Taking {
   readonly #expression: string | undefined;
   readonly #match: 'first' | 'last';
@@ -63,8 +63,8 @@ export class Taking {
       if (cause instanceof LayerloomError) throw cause;
       const expected =
         cause instanceof TookTooLong
-          ? 'an expression that takes less time over the answers'
-          : `a regular expression of JavaScript with flag u (${reasonOf(cause)})`;
+          ? 'a faster regular expression: this one took too long'
+          : `a JavaScript regular expression that is valid with the flag u (${reasonOf(cause)})`;
       throw new LayerloomError(
         'INVALID_PARAMETER',
         { parameter: 'rule', value: this.#expression, expected },
@@ -95,7 +95,7 @@ export class Changes {
   readonly #met = new Set<Correction | Dropped>();
   readonly #foldings = new Map<string, ReturnType<typeof foldingOf>>();
   readonly #corrected = new Map<string, Set<string>>();
-  /** Why a task keeps problems that were to be left out. */
+  /** Reasons why a task keeps problems that were to be dropped. */
   readonly #kept = new Map<string, string>();
 
   constructor(experiment: ScoredExperiment, corrections: Corrections, dropped: readonly Dropped[]) {
@@ -111,12 +111,13 @@ export class Changes {
       for (const sample of samples) each.push(await this.apply(sample, metric, extraction));
       const joined = ofSamples(each);
       if (joined === undefined)
-        throw refused(task, `the answers of ${result.model} are not to the same problems`);
+        throw refused(task, `the repeated answers of ${result.model} are not to the same problems`);
       return joined;
     }
-    if (result.problems.length === 0) throw refused(task, `${result.model} has no results by problem`);
+    if (result.problems.length === 0)
+      throw refused(task, `${result.model} has no results for single problems`);
     const kept = result.problems.filter((problem) => !this.#isDropped(task, problem));
-    if (kept.length === 0) throw refused(task, 'every problem is left out');
+    if (kept.length === 0) throw refused(task, 'all its problems would be left out');
     const isExact = nameOfMetric(metric) === 'exact_match';
     const problems = isExact ? await this.#scored(result, kept, metric, extraction) : kept;
     const why = whyUnpaired([result], metric);
@@ -149,7 +150,7 @@ export class Changes {
     if (filter !== undefined && !isStored && ownValue(rules, filter) === undefined)
       throw refused(
         task,
-        `its results have no filter ${filter}; they have ${[...new Set(kept.flatMap(({ scores }) => Object.keys(scores)))].join(', ')}. ${optionName('rule')} takes an expression`,
+        `its results have no filter ${filter}; they have ${[...new Set(kept.flatMap(({ scores }) => Object.keys(scores)))].join(', ')}. Use ${optionName('rule')} to give an expression`,
       );
     const needsFolding = isTaken || corrected.some((answer) => answer !== undefined);
     if (!needsFolding)
@@ -179,7 +180,10 @@ export class Changes {
     return ownValue(this.#experiment.texts, document)?.target ?? '';
   }
 
-  /** @throws RESCORE_REFUSED if no known comparison gives the stored scores of all models */
+  /**
+   * Returns the comparison by which the task's answers were scored. @throws RESCORE_REFUSED if no known
+   * comparison gives the stored scores of all models
+   */
   #foldingOf({ task }: EvaluationResult, metric: string): Folding {
     if (!this.#foldings.has(task)) {
       const results = new Set(this.#experiment.models.flatMap((model) => model.results.get(task) ?? []));
@@ -193,7 +197,7 @@ export class Changes {
     if (found !== undefined) return found;
     throw refused(
       task,
-      'its stored answers do not give its stored scores by any way of lm_eval that is known here, so that other answers could not be scored alike',
+      'its stored scores do not follow from its stored answers by any known comparison of lm_eval, so changed answers cannot be scored',
     );
   }
 
@@ -225,7 +229,7 @@ export class Changes {
   check(): void {
     for (const { file, task, rows } of this.#corrections)
       if (!rows.some((row) => this.#met.has(row)))
-        throw refused(task ?? 'the study', `no row of ${file} is of its problems`);
+        throw refused(task ?? 'the study', `no row of ${file} matches its problems`);
     if (this.#dropped.length > 0 && this.#met.size === 0)
       throw refused('the study', 'it has none of the problems to leave out');
   }
@@ -237,16 +241,14 @@ export class Changes {
       ...[...this.#kept].map(([task, why]) => `no problem of ${task} is left out: ${why}`),
       ...this.#corrections.flatMap(({ file, rows }) => {
         const left = unmet(rows);
-        return left === 0
-          ? []
-          : [`${left} of ${rows.length} rows of ${basename(file)} are of no problem here`];
+        return left === 0 ? [] : [`${left} of ${rows.length} rows of ${basename(file)} match no problem`];
       }),
       ...[...this.#corrected].map(
-        ([task, documents]) => `${task}: ${documents.size} expected answers are replaced by others`,
+        ([task, documents]) => `${task}: ${documents.size} expected answers were replaced`,
       ),
       ...(unmet(this.#dropped) === 0
         ? []
-        : [`${unmet(this.#dropped)} of ${this.#dropped.length} problems to leave out are not here`]),
+        : [`${unmet(this.#dropped)} of ${this.#dropped.length} problems to leave out were not found`]),
     ];
   }
 }
@@ -254,7 +256,8 @@ export class Changes {
 const ownScore = ({ scores }: ProblemResult, metric: string) => scores[metric] ?? 0;
 
 /**
- * Finds corrections by hash, else question, else row. A row that has a question is never found by its number.
+ * Finds the correction of a problem by hash, else question, else row number. A correction that has a question
+ * is never found by its row number.
  */
 class CorrectionIndex {
   readonly #documents = new Map<string, Correction>();
@@ -274,7 +277,10 @@ class CorrectionIndex {
   }
 }
 
-/** Returns the result with other problems and their score; as it is if its own do not give its score. */
+/**
+ * Returns the result with other problems, and the score over these. If the score cannot be computed from the
+ * problems, returns the result unchanged.
+ */
 export const withProblems = (
   result: EvaluationResult,
   problems: readonly ProblemResult[],

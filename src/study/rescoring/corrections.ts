@@ -6,7 +6,7 @@ import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js'
 import { parseCsv } from '../../core/texts/csv.js';
 import { decodeUtf8, parseJson } from '../../core/texts/json.js';
 
-/** A corrected answer, found by the hash of the problem's data, else by question, else by row. */
+/** Corrected answer, found by the hash of the problem's data, else by question, else by row. */
 export interface Correction {
   readonly document?: string;
   readonly question?: string;
@@ -14,7 +14,7 @@ export interface Correction {
   readonly answer: string;
 }
 
-/** Column names in published files, most certain first. */
+/** Column names in published files, in order of preference. */
 const columns = {
   document: ['doc_hash', 'document'],
   question: ['question', 'problem', 'query', 'prompt'],
@@ -30,7 +30,7 @@ const columns = {
  */
 export const readCorrections = async (file: string): Promise<readonly Correction[]> => {
   const rows = await rowsOf(file);
-  if (rows.length === 0) throw new LayerloomError('DATA_INVALID', { file, reason: 'holds no rows' });
+  if (rows.length === 0) throw new LayerloomError('DATA_INVALID', { file, reason: 'contains no rows' });
   return rows.map((row, index) => {
     const given = (kind: keyof typeof columns): string | undefined => {
       for (const name of columns[kind]) {
@@ -107,7 +107,7 @@ const parsed = (file: string, line: number, text: string): unknown => {
   }
 };
 
-/** A problem to leave out, by hash, or by row in one task or all. */
+/** Problem to leave out, by hash, or by row in one task or all. */
 export interface Dropped {
   readonly text: string;
   readonly task?: string;
@@ -116,7 +116,7 @@ export interface Dropped {
 }
 
 /**
- * Reads problems to leave out, one per line: `ROW`, `TASK ROW`, or the hash of a problem's data. `#` begins a
+ * Reads problems to leave out, one per line: `ROW`, `TASK ROW`, or the hash of a problem's data. `#` starts a
  * comment.
  *
  * @throws READ_FAILED, DATA_INVALID

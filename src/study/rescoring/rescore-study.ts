@@ -13,9 +13,11 @@ import { Changes, correctionsOf, rules, Taking } from './changes.js';
 import { readDropped } from './corrections.js';
 import { sensitivityOf } from './sensitivity.js';
 
-/** Options of `rescore`. */
 export interface RescoreOptions {
-  /** Score the answers of another of the harness's filters, such as `strict-match` or `flexible-extract`. */
+  /**
+   * Score the answers extracted by another filter of the harness, such as `strict-match` or
+   * `flexible-extract`.
+   */
   filter?: string | undefined;
   /** Extract answers by a regular expression: the first group that matched, else the whole match. */
   rule?: string | undefined;
@@ -25,7 +27,7 @@ export interface RescoreOptions {
   targets?: readonly string[] | undefined;
   /** File of problems to leave out, one per line: a row, a task and row, or a hash. */
   drop?: string | undefined;
-  /** Also leave out each problem in turn, and list those that decide a verdict. */
+  /** Also leave out each problem in turn, and list the problems that decide a verdict. */
   sensitivity?: boolean | undefined;
 }
 
@@ -159,7 +161,7 @@ const verdictsTable = (before: Board, after: Board): ScoreTable[] => {
     return [
       {
         id,
-        label: `${one.subject.language}: ${one.a.label} less ${one.b.label}`,
+        label: `${one.subject.language}: ${one.a.label} minus ${one.b.label}`,
         cells: [
           textCell(one.subject.task),
           numberCell(one.result.difference * factor, digits),
@@ -194,11 +196,11 @@ const sensitivityTable = (board: Board): ScoreTable => {
   return tableOf({
     id: 'sensitivity',
     title: 'Verdicts that one problem decides',
-    caption: 'Without any one of these problems, the verdict would be another one; the others stay.',
+    caption: 'Leaving out any single problem listed here, and keeping all others, would change the verdict.',
     columns: [text('task'), text('verdict'), number('deciding', 'deciding problems'), text('rows')],
     rows: all.map(({ comparison, deciding }) => ({
       id: nameOf(comparison),
-      label: `${comparison.subject.language}: ${comparison.a.label} less ${comparison.b.label}`,
+      label: `${comparison.subject.language}: ${comparison.a.label} minus ${comparison.b.label}`,
       cells: [
         textCell(comparison.subject.task),
         textCell(comparison.conclusion.words),

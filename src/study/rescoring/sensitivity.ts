@@ -6,16 +6,19 @@ import { compareRows } from '../scores/comparing/paired.js';
 import type { Row } from '../scores/intervals/rows.js';
 import { withProblems } from './changes.js';
 
-/** A verdict, and the problems that decide it: without one of them it changes. */
+/** Verdict, and the problems that decide it: without one of them it changes. */
 export interface Sensitivity {
   readonly comparison: Judged;
-  /** Rows of the problems; null if a side was chosen among configurations, which is not examined. */
+  /**
+   * Rows of these problems; null if a side was chosen among configurations, because such comparisons are not
+   * examined.
+   */
   readonly deciding: readonly number[] | null;
 }
 
 /**
- * Leaves out each problem in turn, and repeats all comparisons of a language and task with their adjustment.
- * Uses the intervals and tests of tables.
+ * Leaves out each problem in turn. Repeats all comparisons of a language and task, and their adjustment, with
+ * the intervals and tests that tables use.
  */
 export const sensitivityOf = (board: Board): Sensitivity[] =>
   (areAlone(board) ? [...board.experiment.tasks.keys()] : board.languages).flatMap((language) =>

@@ -19,7 +19,7 @@ export const checkTexts = (texts: Readonly<Record<string, string | undefined>>, 
       throw invalidParameter(
         `${prefix}${parameter}`,
         value,
-        'text without control characters and line separators',
+        'text without control characters or line separators',
       );
 };
 
@@ -40,7 +40,7 @@ export const secondsOf = (parameter: string, text: string): number => {
         ? (first * 60 + second) * 60 + third
         : first * 60 + second;
   if (seconds === 0 || !Number.isSafeInteger(seconds))
-    throw invalidParameter(parameter, text, 'a time as sbatch takes it, such as 02:00:00 or 1-12');
+    throw invalidParameter(parameter, text, "a time in sbatch's notation, such as 02:00:00 or 1-12");
   return seconds;
 };
 
@@ -54,6 +54,6 @@ export const mebibytesOf = (parameter: string, text: string): number => {
   const factor = { K: 1 / 1024, M: 1, G: 1024, T: 1024 ** 2 }[unit.toUpperCase()];
   const size = number === undefined || factor === undefined ? 0 : Math.ceil(Number(number) * factor);
   if (size === 0 || !Number.isSafeInteger(size))
-    throw invalidParameter(parameter, text, 'a size as sbatch takes it, such as 32G or 500M');
+    throw invalidParameter(parameter, text, "a size in sbatch's notation, such as 32G or 500M");
   return size;
 };

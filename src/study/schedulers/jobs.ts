@@ -8,7 +8,6 @@ interface CommonParameters {
   readonly command?: readonly string[] | undefined;
 }
 
-/** An experiment and how to divide it among jobs. */
 export interface JobParameters extends CommonParameters {
   /** Absolute path of the experiment's file, visible to all jobs. */
   readonly experiment: string;
@@ -28,7 +27,7 @@ export interface EvaluationJobs {
   readonly parts?: number | undefined;
   /** GPUs per job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
-  /** The harness's command, as in `layerloom evaluate --lm-eval`. */
+  /** Harness's command, as in `layerloom evaluate --lm-eval`. */
   readonly lmEval?: string | undefined;
   /** Let jobs run the commands of `evaluate:` (`serve`, `arguments`) in any folder; default false. */
   readonly allowServe?: boolean | undefined;
@@ -42,7 +41,7 @@ export interface TrainingJobParameters extends CommonParameters {
   readonly parts: number;
   /** GPUs per job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
-  /** Always absent: an experiment of the checkpoints scores them. */
+  /** Never set: an experiment with the checkpoints scores them. */
   readonly evaluation?: undefined;
 }
 
@@ -75,16 +74,16 @@ export interface Job {
 }
 
 export interface Jobs {
-  /** Input file, without which no job can run. */
+  /** Input file that all jobs need. */
   readonly file: string;
   /** Output directory, with logs and markers beside it. */
   readonly out: string;
-  /** Record, which the last job writes and a rerun must keep. */
+  /** Record that the last job writes. A rerun must keep it. */
   readonly record: string | undefined;
   readonly paths: Readonly<Record<string, string | undefined>>;
   /** Words for comments in generated files. */
   readonly about: {
-    /** The experiment's file, or the training's directory. */
+    /** Experiment's file, or the training's directory. */
     readonly subject: string;
     /** Paths that every job must see. */
     readonly shared: string;
@@ -156,7 +155,7 @@ const experimentJobs = (
     about: {
       subject: experiment,
       shared: 'The experiment, its models, the output and the store',
-      last: 'makes what they left',
+      last: 'makes missing shards and the merges',
     },
     jobs: evaluation === undefined ? [parts, last] : [parts, last, scoring()],
   };
@@ -175,7 +174,7 @@ const trainingJobs = (
     about: {
       subject: training,
       shared: 'The directory, the base, its data and the Python of the trainer',
-      last: 'says which runs are there',
+      last: 'reports which runs exist',
     },
     jobs: [
       jobOf('parts', ['bash', join(training, 'train.sh')], limits, { count, gpus }),

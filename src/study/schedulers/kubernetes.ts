@@ -11,7 +11,6 @@ import {
   type TrainingJobParameters,
 } from './jobs.js';
 
-/** A persistent volume claim and its mount path. */
 export interface ClaimedVolume {
   readonly claim: string;
   readonly path: string;
@@ -19,7 +18,7 @@ export interface ClaimedVolume {
 }
 
 interface KubernetesSettings {
-  /** Image with layerloom, and the trainer if training. */
+  /** Image that contains layerloom and, for training, the trainer. */
   readonly image: string;
   /** Prefix of job names; default: the last part of `out`, in characters that Kubernetes allows. */
   readonly name?: string | undefined;
@@ -98,7 +97,7 @@ const documentOf = (
             backoffLimitPerIndex: retries,
           }
         : { backoffLimit: retries }),
-      // With these exit codes a retry would fail too: 2 and 3 for a wrong command or input, 4 for failed
+      // A retry would fail too with these exit codes: 2 and 3 for a wrong command or input, 4 for failed
       // merges.
       podFailurePolicy: {
         rules: [
@@ -165,7 +164,7 @@ const usage = (
     ...(evaluation === undefined ? [] : [`ended ${name}-last; resume ${name}-evaluate`]),
   ];
   return `# Runs ${about.subject} in parts, and a last job that ${about.last}.
-# Jobs cannot depend on each other: all but the first are suspended. However a job ended, the next one may run.
+# Jobs cannot depend on each other: all but the first are suspended. The next one may run even if a job failed.
 ${steps.map((step) => `#   ${step}\n`).join('')}`;
 };
 
@@ -206,6 +205,6 @@ const checkVolumes = (
       throw invalidParameter(
         parameter,
         path,
-        'a path, as pods see it, on one of the volumes, each given as CLAIM=/PATH',
+        'a path inside pods, on one of the volumes (each given as CLAIM=/PATH)',
       );
 };

@@ -30,7 +30,7 @@ export interface SlurmEvaluation extends EvaluationJobs, SlurmDirectives {}
 
 export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSettings {}
 
-/** Delimiter of here-documents. No line equals it, because paths with line breaks are refused. */
+/** Delimiter of here-documents. No line can equal it, because paths with line breaks are refused. */
 const end = 'LAYERLOOM_JOB';
 
 /** Expands an array, which may be empty under `set -u`. */
@@ -54,7 +54,7 @@ export const slurmScript = (parameters: SlurmParameters | SlurmTrainingParameter
   const [parts, last, evaluation] = jobs;
   return `#!/usr/bin/env bash
 # Submits ${about.subject} to SLURM in ${parts.count} part${parts.count === 1 ? '' : 's'}, and a last job that ${about.last}.
-# ${about.shared} must lie where every node sees them.
+# ${about.shared} must be visible to every node.
 set -euo pipefail
 
 logs=${shellWord(`${out}.slurm`)}
@@ -68,7 +68,7 @@ ${submission(parts, 'parts', `--job-name=layerloom ${arrayOf(parts)} --output="$
 # JOB, or JOB;CLUSTER.
 parts="\${parts%%;*}"
 
-# However the parts ended: this job ${about.last}.
+# Runs even if parts failed: this job ${about.last}.
 ${submission(last, 'last', `--job-name=layerloom-last --dependency="afterany:$parts" --output="$log/last.log" \\\n  ${limits}`)}
 last="\${last%%;*}"
 
@@ -77,7 +77,7 @@ ${
   evaluation === undefined
     ? ''
     : `
-# However the last job ended: the models that are there are scored.
+# Runs even if the last job failed: scores the models that exist.
 ${submission(evaluation, 'scores', `--job-name=layerloom-evaluate ${arrayOf(evaluation)} --dependency="afterany:$last" \\\n  --output="$log/evaluate-%a.log" ${limits}`)}
 scores="\${scores%%;*}"
 
@@ -102,7 +102,7 @@ const limitsOf = ({ prefix, gpus, limits: { directives = [], memory, cpus, ...ow
   const { time, partition, account, qos } = own;
   checkTexts({ time, partition, account, qos }, prefix);
   checkTexts({ memory });
-  // sbatch would refuse the first job only after the script was printed.
+  // Checks the time now, because sbatch would refuse it only when the script runs.
   if (time !== undefined && !/^(unlimited|infinite)$/i.test(time)) secondsOf(`${prefix}time`, time);
   for (const directive of directives) checkDirective(`${prefix}directive`, directive);
   const options = { 'cpus-per-task': cpus, time, partition, account, qos, mem: memory };
@@ -121,12 +121,12 @@ const reserved = ['array', 'dependency', 'job-name', 'output', 'parsable', 'wrap
 const checkDirective = (parameter: string, directive: string): void => {
   checkTexts({ [parameter]: directive });
   const name = /^--(?<name>[a-z][a-z-]*)(?:=.+)?$/.exec(directive)?.groups?.['name'];
-  // sbatch accepts any unique prefix of an option.
+  // A prefix of a reserved option is refused too, because sbatch accepts unique prefixes.
   if (name === undefined || reserved.some((option) => option.startsWith(name)))
     throw invalidParameter(
       parameter,
       directive,
-      `a long option of sbatch, as --constraint=a100, and none of ${reserved.join(', ')}`,
+      `a long option of sbatch, such as --constraint=a100, other than ${reserved.join(', ')}`,
     );
 };
 

@@ -32,13 +32,13 @@ export interface SnakemakeTrainingParameters extends TrainingJobParameters, Snak
 /**
  * Returns a Snakefile (Snakemake 8 and 9): parts that compute the shards, a last job that assembles the
  * merges, and with `evaluation` jobs that score the models. For a training, the parts train the runs, and the
- * last job reports which exist. Resources use Snakemake's standard names, which executors translate.
+ * last job reports which exist. Resources have Snakemake's standard names, which executors translate.
  *
  * Only `experiment.json` is a declared output, because Snakemake deletes declared outputs of failed jobs.
  * Other jobs leave empty markers beside the output directory.
  *
  * @throws INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in paths, which
- * Snakemake reads as wildcards
+ *   Snakemake reads as wildcards
  */
 export const snakemakeWorkflow = (parameters: SnakemakeParameters | SnakemakeTrainingParameters): string => {
   const { cpus = 1, retries = 2 } = parameters;
@@ -74,7 +74,7 @@ SCORED = OUT + ".snakemake/scored-{part}-of-${evaluation.count}"
 localrules: all
 
 
-${recorded('# The record is a target too: a directory of merges that was removed is made again.\n')}rule all:
+${recorded('# The record is also a target, so that a removed directory of merges is made again.\n')}rule all:
     input: ${record === undefined ? 'OUT + ".snakemake/finished"' : 'RECORD'}${scored(', expand(SCORED, part=range(SCORES))')}
 
 
@@ -85,7 +85,7 @@ rule part:
     log: OUT + ".snakemake/part-{part}-of-{parts}.log"
 ${end(parts, '{PART} {wildcards.part}/{wildcards.parts}')}
 
-${recorded('# update: a rerun keeps the record, and the scores in it, until it is written again.\n')}rule last:
+${recorded('# update(): a rerun keeps the record and its scores until it writes a new one.\n')}rule last:
     input:
         file=FILE,
         parts=expand(OUT + ".snakemake/part-{part}-of-{parts}", part=range(PARTS), parts=[PARTS]),

@@ -12,7 +12,7 @@ export interface Base {
   readonly experiment: ScoredExperiment;
 }
 
-/** Name for means over bases, which no base may have. */
+/** Name of the mean over bases. No base may have it. */
 export const meanName = 'mean';
 
 interface Scored extends Base {
@@ -72,7 +72,7 @@ const differentBenchmarks = (bases: readonly Scored[]): Apart[] => {
   return [
     {
       benchmarks: some.map(({ benchmark }) => benchmark),
-      message: `the bases have different benchmarks, and no mean of ${words.join('; ')}`,
+      message: `the bases have different benchmarks, so there is no mean for ${words.join('; ')}`,
     },
   ];
 };
@@ -82,8 +82,8 @@ const taskFacts = {
   metric: 'metrics',
   version: 'versions of the task',
   fewshot: 'numbers of examples',
-  maxTokens: 'longest answers',
-  sampling: 'drawings of answers',
+  maxTokens: 'token limits',
+  sampling: 'sampling settings',
   n: 'numbers of problems',
 } as const;
 
@@ -119,16 +119,19 @@ const differentTasks = (bases: readonly Scored[]): Apart[] => {
     return [
       {
         benchmarks: [first.benchmark],
-        message: `${task}: the bases have different ${taskFacts[key]} (${values}); there is no mean of ${first.benchmark} over them`,
+        message: `${task}: the bases have different ${taskFacts[key]} (${values}); so there is no mean of ${first.benchmark} over the bases`,
       },
     ];
   });
 };
 
-/** Columns and rows with means over languages. For a mean over bases, their languages must be equal. */
+/**
+ * Matches columns and rows with means over languages. They get a mean over bases only if all bases have the
+ * same languages.
+ */
 const overLanguages = /^(mean|all|.*\/all languages)(\/|$)/;
 
-/** Returns means of the figures that all bases have; none for tables of tests and of models. */
+/** Returns means of figures that all bases have. Tables of tests and of models have no mean. */
 const meanTable = (
   tables: readonly ScoreTable[],
   bases: readonly Scored[],

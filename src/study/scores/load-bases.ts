@@ -37,7 +37,7 @@ export const loadBases = async (directories: readonly string[]): Promise<LoadedB
     const directory = await realpath(rest).catch(() => resolve(rest));
     const former = loaded.get(directory);
     if (former !== undefined) {
-      refusals.push(`${rest} is the same experiment as ${former.directory}, and counts once`);
+      refusals.push(`${rest} is the same experiment as ${former.directory}, so it counts once`);
       continue;
     }
     try {
@@ -70,7 +70,7 @@ const named = (loaded: readonly Loaded[]): Base[] => {
       throw invalidParameter(
         'directories',
         name,
-        `a name of its own for each base other than ${meanName}, as NAME=DIR`,
+        `a different name for each base, given as NAME=DIR, and not ${meanName}`,
       );
   return bases;
 };

@@ -72,7 +72,7 @@ export const tablesOn = (
       wanted.some((table) => id === table || (layoutNames.get(table) === table && id.startsWith(table))),
     );
   const [first, ...others] = filled;
-  // Layouts share groups, so a refusal belongs to no single table.
+  // Layouts share groups, so a refusal belongs to no single table; the first table shows them all.
   if (first === undefined) return [];
   const notes = [...first.notes, ...(board.experiment.caveats ?? []).map((caveat) => `${caveat}.`)];
   return [{ ...first, notes, refusals: board.takeRefusals() }, ...others];
@@ -90,7 +90,7 @@ const layoutOf = (table: string, names: readonly string[]): string => {
   });
 };
 
-/** Returns cells' doubts as notes, for formats of plain text. */
+/** Returns the flags of cells as notes, for plain-text formats. */
 const flagNotes = ({ rows, columns }: ScoreTable): string[] =>
   rows.flatMap(({ label, cells }: TableRow) =>
     cells.flatMap((cell, at) =>

@@ -18,13 +18,13 @@ export interface PlanSearchOptions
       ExperimentOptions,
       'store' | 'link' | 'threads' | 'download' | 'resume' | 'layout' | 'maxShardSize' | 'allowNonFinite'
     > {
-  /** The search's directory; without it, outputs are not checked. */
+  /** Search's directory; without it, outputs are not checked. */
   readonly out?: string | undefined;
   /** Score merges without writing them. */
   readonly inPlace?: boolean | undefined;
 }
 
-/** A plan of a search, regardless of existing results. */
+/** Plan of a search, without regard to existing results. */
 export interface SearchPlan {
   readonly language: string;
   readonly task: string;
@@ -34,19 +34,18 @@ export interface SearchPlan {
   /** Rows that choose configurations, and number of rows for the final comparison. */
   readonly rows: Rows;
   readonly holdOut: number;
-  /** The configuration to compare the choice with. */
+  /** Configuration to compare the choice with. */
   readonly default: string;
   /** Problem-evaluations of all configurations on all problems, and how many are allowed. */
   readonly grid: number;
   readonly budget: number;
   /** Steps; figures are upper bounds. */
   readonly steps: readonly ForecastStep[];
-  /** Most problem-evaluations that all steps and the final comparison can take, within the budget. */
+  /** Maximum number of problem-evaluations of all steps and of the final comparison, within the budget. */
   readonly evaluations: { readonly search: number; readonly heldOut: number };
-  /** Bounds on the numbers of scored configurations and of their merges. */
+  /** Bounds on the number of scored configurations, and on the number of their merges. */
   readonly tried: { readonly fewest: number; readonly most: number };
   readonly merges: { readonly fewest: number; readonly most: number };
-  /** The first step's configurations, in order. */
   readonly first: readonly string[];
   /** Configurations that are tried only if earlier scores suggest it. */
   readonly notTried: readonly string[];

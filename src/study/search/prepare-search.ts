@@ -21,11 +21,11 @@ import type { SearchSpace } from './space/space.js';
 export interface SearchQuestion extends SearchBlock {
   /** Base of relative paths, for an experiment given as an object. */
   readonly directory?: string | undefined;
-  /** The language; required if the experiment has several. */
+  /** Language; required if the experiment has several. */
   readonly language?: string | undefined;
-  /** Pairs to score, as `math-1+swh-2`; default: all in the language. */
+  /** Pairs to score, such as `math-1+swh-2`; default: all of the language. */
   readonly pairs?: readonly string[] | undefined;
-  /** An analysis that decides what to try first. */
+  /** Analysis that decides which configurations to try first. */
   readonly analysed?: Analysed | undefined;
   /** Called with warnings, such as about a configuration that is left out. */
   readonly onWarning?: ((warning: string) => void) | undefined;
@@ -36,9 +36,9 @@ export interface PreparedSearch {
   readonly task: string;
   readonly settings: SearchSettings & { readonly holdOut: number };
   readonly space: Omit<SearchSpace, 'points'> & { readonly points: readonly ExperimentPoint[] };
-  /** Configurations that merge other pairs than the default. */
+  /** Configurations that do not merge the same pairs as the default. */
   readonly otherPairs: readonly string[];
-  /** First row to score, from `problems` of `evaluate:`; the search counts rows from there. */
+  /** First row to score, from `problems` of `evaluate:`. The search counts rows from this one. */
   readonly firstRow: number;
   readonly cost: number;
   /** Problem-evaluations of all configurations on all problems, and how many are allowed. */
@@ -69,7 +69,9 @@ export const prepareSearch = async (
     options.metric ?? experiment.search?.metric ?? declaredIn(experiment.evaluate).get(task)?.metric;
   const settings = searchSettingsOf({ ...options, metric }, experiment.search, range);
   if (settings.strategy === 'descent')
-    onWarning?.('the strategy descent is no longer there, since halving finds more: halving is used');
+    onWarning?.(
+      'the strategy descent was replaced by halving, which finds better configurations; halving is used',
+    );
   const { entries } = settings;
   const merges = expandExperiment(experiment).filter(
     (merge) =>
@@ -80,7 +82,7 @@ export const prepareSearch = async (
   const { otherPairs, ...made } = experimentSpace(merges, settings.default);
   if (otherPairs.length > 0)
     onWarning?.(
-      `${otherPairs.length} configurations are left out, since they merge other models than the default: ${otherPairs.slice(0, 3).join(', ')}${otherPairs.length > 3 ? ', …' : ''}`,
+      `${otherPairs.length} configurations are excluded, because they merge other models than the default: ${otherPairs.slice(0, 3).join(', ')}${otherPairs.length > 3 ? ', …' : ''}`,
     );
   const order =
     analysed === undefined
@@ -130,7 +132,7 @@ const searchSettingsOf = (
     throw invalidParameter(
       'problems',
       settings.problems,
-      `at most ${most}, the problems ${range[0]}-${range[1] - 1} that evaluate: states`,
+      `at most ${most}, the number of problems in evaluate: (${range[0]}-${range[1] - 1})`,
     );
   const { problems, holdOut = heldOutOf(problems) } = settings;
   if (holdOut >= problems)
@@ -160,7 +162,7 @@ const taskOf = (tasks: string | readonly string[] | undefined, language: string)
   if (first !== undefined) return first;
   throw new LayerloomError('SEARCH_INVALID', {
     reason: `the experiment has no task of ${language}`,
-    remedy: 'say it under evaluate: {tasks: {…}}',
+    remedy: 'name it under evaluate: {tasks: {…}}',
   });
 };
 

@@ -44,22 +44,20 @@ export interface SearchOptions
   readonly inPlace?: boolean | undefined;
   /** Scores merges; default: lm-evaluation-harness by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
-  /** Called after each step of the search. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
   /** Called when the harness has scored a merge on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
 }
 
-/** Progress of scoring in a search. */
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;
-  /** Merges scored, of those to score on these rows. */
+  /** Number of merges scored, and number to score, on these rows. */
   readonly done: number;
   readonly total: number;
 }
 
-/** The contents of `search.json`. */
+/** Contents of `search.json`. */
 export interface SearchRecord extends SearchTrace {
   readonly language: string;
   readonly task: string;
@@ -69,8 +67,8 @@ export interface SearchRecord extends SearchTrace {
   /** True if an analysis decided the order. */
   readonly startedFromAnalysis: boolean;
   /**
-   * The configuration that an analysis proposes, tried first, and its number of pairs. Null if the space has
-   * none.
+   * Configuration that the analysis proposes, which is tried first, and its number of pairs. Null if the
+   * space does not contain it.
    */
   readonly proposal: { readonly name: string; readonly pairs: number } | null;
   readonly configuration: Readonly<Record<string, unknown>>;
@@ -130,7 +128,10 @@ interface ExperimentMerger {
   readonly write: (names: readonly string[]) => Promise<void>;
 }
 
-/** Returns a function that makes merges. `runExperiment` also records those made before. */
+/**
+ * Returns functions that make and write merges. Merges of earlier calls are passed on too, so that the new
+ * record keeps them.
+ */
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
   const asked = new Set<string>();
   const failed = new Map<string, string>();
@@ -148,7 +149,7 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Expe
     merge: async (names) => {
       const isNew = names.some((name) => !asked.has(name));
       if (!isNew) return failed;
-      // A new search needs a directory without an experiment.
+      // The first call of a new search needs a directory without an experiment.
       const resume = options.resume === true || asked.size > 0;
       for (const name of names) asked.add(name);
       const { merges } = await run(resume, inPlace ? [] : undefined);
@@ -190,7 +191,7 @@ const harnessScorer = (
       ...asked,
       only: merges,
       resume: true,
-      // The user named the experiment's file, and so trusts its server settings.
+      // The user named the experiment's file, and so trusts its server commands.
       allowServe: true,
       onScored: ({ model }) => {
         done += 1;

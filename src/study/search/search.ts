@@ -12,7 +12,7 @@ import {
 } from './successive-halving.js';
 
 export interface SearchParameters {
-  /** Number of problems; the last `holdOut` are kept for the final comparison. */
+  /** Number of problems. The last `holdOut` are only used in the final comparison. */
   readonly problems: number;
   readonly holdOut: number;
   /** Problem-evaluations, including the final comparison. */

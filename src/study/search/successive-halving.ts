@@ -17,10 +17,10 @@ const keptShare = 0.63;
 const fewestRows = 8;
 
 /**
- * Returns the rungs of a search. From rung to rung, the number of configurations falls and the limit of rows
- * rises by constant factors, until a tenth of the configurations have all rows. The first limit is the
- * largest that the budget allows, at least 8 rows. If the budget does not cover all configurations, half of
- * it pays for the first rung, and the other half for comparing that rung's configurations.
+ * Returns the rungs of a search. From rung to rung, the number of configurations falls and the number of rows
+ * rises, by constant factors, until a tenth of the configurations have all rows. The first rung has as many
+ * rows as the budget allows, at least 8. If the budget does not cover all configurations, half of it pays for
+ * the first rung, and half for comparing that rung's configurations.
  *
  * @param budget evaluations of one configuration on one row
  * @param cost merges per configuration, for messages
@@ -30,7 +30,7 @@ export const rungsOf = (points: number, rows: number, budget: number, cost = 1):
   const fewest = fewestOf(rows);
   if (budget < 2 * fewest)
     throw new LayerloomError('SEARCH_INVALID', {
-      reason: `the budget leaves ${Math.max(0, budget) * cost} problem-evaluations to search with, of the ${2 * fewest * cost} that two configurations need`,
+      reason: `the budget leaves ${Math.max(0, budget) * cost} problem-evaluations for the search, but two configurations need ${2 * fewest * cost}`,
       remedy: `raise ${optionName('budget')} by ${(2 * fewest - budget) * cost}, or hold out fewer problems`,
     });
   const first =
@@ -72,7 +72,7 @@ const costOf = (rungs: readonly Rung[]): number =>
 
 interface Halving {
   readonly space: SearchSpace;
-  /** Rows that configurations may be scored on. */
+  /** Number of rows on which configurations may be scored. */
   readonly rows: number;
   /** Problem-evaluations, without the final comparison. */
   readonly budget: number;
@@ -122,11 +122,11 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
   return choice;
 };
 
-/** A forecast step; figures are upper bounds. */
+/** Forecast step; figures are upper bounds. */
 export interface ForecastStep {
   /** Equal to the step's `title`: `rung 2`. */
   readonly title: string;
-  /** The row after the last one scored. */
+  /** Row after the last one scored. */
   readonly limit: number;
   readonly configurations: number;
   /** Problem-evaluations in this step. */
@@ -136,7 +136,7 @@ export interface ForecastStep {
 export interface HalvingForecast {
   readonly steps: readonly ForecastStep[];
   readonly first: readonly number[];
-  /** Most points scored, unless some fail. */
+  /** Maximum number of configurations scored, unless some fail. */
   readonly most: number;
 }
 

@@ -13,7 +13,6 @@ import { absent } from './files/failures.js';
 import { isKey, type StorePaths } from './files/paths.js';
 import { moved } from './files/record.js';
 
-/** The shards of an experiment's merges. */
 export interface ExperimentShards {
   /** `path` is relative to the experiment's directory. */
   readonly merges: readonly { readonly path: string; readonly keys: readonly string[] }[];
@@ -21,10 +20,7 @@ export interface ExperimentShards {
   readonly finished: boolean;
 }
 
-/**
- * The contents of `experiments/HASH.json`: needed for symbolic links and copies, which link counts do not
- * show.
- */
+/** Contents of `experiments/HASH.json`: needed for symlinks and copies, which link counts do not show. */
 interface Registration extends ExperimentShards {
   readonly directory: string;
   readonly host: string;
@@ -32,7 +28,7 @@ interface Registration extends ExperimentShards {
   readonly inode: number;
 }
 
-/** `elsewhere`: this host cannot see the directory, so all its shards are kept. */
+/** `elsewhere`: this host cannot see the directory, so `gc` keeps all its shards. */
 export interface ExperimentFound {
   readonly directory: string;
   readonly host: string;
@@ -40,8 +36,8 @@ export interface ExperimentFound {
 }
 
 /**
- * Registers an experiment, replacing its former registration. `gc` keeps its shards while the experiment's
- * directory exists; once finished, only those of existing merges. Call this before the first lookup.
+ * Registers an experiment, and replaces its former registration. `gc` keeps the experiment's shards while its
+ * directory exists; if `finished`, only those of existing merges. Must be called before the first lookup.
  *
  * @throws WRITE_FAILED
  */
@@ -58,7 +54,7 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
   });
 
 /**
- * Saves a registration, for runs that may be refused later.
+ * Saves a registration, because a run may still be refused.
  *
  * @returns a function that restores it
  * @throws WRITE_FAILED
@@ -146,18 +142,18 @@ const keysNeeded = async (
 };
 
 /**
- * Removes a missing experiment's registration. Renames first and checks again, because a new one may have
- * been written.
+ * Removes the registration of a missing experiment. First renames it and checks again, because a new one may
+ * have been written.
  */
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
   const aside = `${path}.${randomUUID()}.partial`;
   await writing(path, async () => {
-    // Another `gc` may have renamed it.
+    // Another `gc` may have renamed it already.
     if (await moved(path, aside)) await settleAside(paths, aside, path);
   });
 };
 
-/** Restores the registration, unless its experiment is gone or has a new one. */
+/** Restores the registration, unless its experiment is gone or was registered again. */
 const settleAside = async (paths: StorePaths, aside: string, path: string): Promise<void> => {
   const registration = await readRegistration(paths, aside);
   const isNeeded =
@@ -179,7 +175,7 @@ export const clearPartialRegistrations = async (paths: StorePaths, since: number
     if (name === undefined || found === undefined || Math.max(found.mtimeMs, found.ctimeMs) >= since)
       continue;
     await writing(path, async () => {
-      // The registration is incomplete, because this experiment did not finish registering.
+      // If the registration is incomplete, its experiment did not finish registering.
       const isWhole = await readRegistration(paths, path).then(
         () => true,
         (error: unknown) => {

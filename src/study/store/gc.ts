@@ -9,7 +9,7 @@ import { clearLeftovers, type Leftovers } from './leftovers.js';
 
 /** Options of `ShardStore.gc`. */
 export interface GcOptions {
-  /** Keys to keep, besides linked ones. */
+  /** Keys of shards to keep, besides those that are linked or registered. */
   keep?: Iterable<string> | AsyncIterable<string> | undefined;
   /** Only list what would be removed. */
   dryRun?: boolean | undefined;
@@ -77,7 +77,7 @@ const unclaimed = async (paths: StorePaths, entries: readonly StoreEntry[]): Pro
   return entries.filter((_, index) => states[index]?.state !== 'live');
 };
 
-/** @returns removed entries; others were claimed, linked or registered meanwhile */
+/** @returns removed entries; the others were claimed, linked or registered meanwhile */
 const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const open = new Map<StoreEntry, ClaimFile>();
@@ -89,7 +89,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
       open.set(entry, claim);
     }
     await setAside(paths, new Map([...open].map(([{ key }, { token }]) => [key, token])));
-    // An experiment that registers after this point does not find the removed shards, and recomputes them.
+    // An experiment that registers from now on does not find the removed shards, and computes them again.
     const { needed } = await readExperiments(paths);
     for (const [entry, claim] of open) {
       const { key } = entry;

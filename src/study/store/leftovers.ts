@@ -40,7 +40,7 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
   }
   if (!dryRun) await clearPartialMarkers(paths, (await now()) - staleAfterMs);
   if (!dryRun) await clearPartialRegistrations(paths, (await now()) - staleAfterMs);
-  // Claims are removed last. If this run is killed, they tell the next run which files are dead.
+  // Removes claims last: if this run is killed, they show the next run which files are dead.
   if (!dryRun) for (const path of claims.keys()) await (await acquire(path, now))?.release();
   return { claims: dead.size, partials, bytes };
 };
@@ -58,7 +58,7 @@ const partialMarker = /^layerloom-store\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9
 /** Matches names of claims, and of the `.next` claims that replace dead ones. */
 const claimName = /^[0-9a-f]{16,128}(\.next)*$/;
 
-/** Returns dead claims by path. A claim without text is listed by its name. */
+/** Returns dead claims by path. The value is the claim's token, or the claim's name if it has no text. */
 const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyMap<string, string>> => {
   const dead = new Map<string, string>();
   for (const name of (await readdir(paths.claims).catch(absent)) ?? []) {
@@ -70,9 +70,7 @@ const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyM
   return dead;
 };
 
-/**
- * True if the claim is live, or the file is so new that its writer may not yet know that the claim is lost.
- */
+/** True if the claim is live, or the file is so new that its writer may not know that it lost the claim. */
 const isInUse = async (
   paths: StorePaths,
   key: string,
@@ -81,7 +79,7 @@ const isInUse = async (
   now: StoreClock,
 ): Promise<boolean> => {
   const { state, claimant } = await examine(paths.claim(key), now);
-  // A live claim without text, from a full disk, may own any file.
+  // A live claim without text (the disk was full) may own any file.
   const isTheirs = state === 'live' && (claimant === undefined || claimant.token === token);
   return isTheirs || (await now()) - changed <= staleAfterMs;
 };

@@ -15,14 +15,14 @@ export interface ListedShard extends StoredShard {
   readonly state: 'whole' | 'incomplete' | 'damaged';
 }
 
-/** A shard that a process is computing. */
+/** Shard that a process is computing. */
 export interface ListedClaim extends Pick<Claimant, 'host' | 'pid'> {
   readonly key: string;
   readonly since: string;
   readonly isDead: boolean;
 }
 
-/** The shards of a store, and those being computed. */
+/** Shards of a store, and those being computed. */
 export interface StoreListing {
   readonly store: string;
   readonly shards: readonly ListedShard[];
@@ -54,7 +54,7 @@ const stateOf = ({ record, file }: StoreEntry): ListedShard['state'] => {
 };
 
 const listClaims = async (paths: StorePaths): Promise<ListedClaim[]> => {
-  // Without write permission the store's clock cannot be read, so other hosts' claims count as live.
+  // Without write permission, the store's clock cannot be read, and claims of other hosts count as live.
   const now = () => clockAt(paths.clock)().catch(() => 0);
   const claims: ListedClaim[] = [];
   for (const key of ((await readdir(paths.claims).catch(absent)) ?? []).filter(isKey).sort()) {

@@ -23,12 +23,12 @@ import { noteNonFinite, type Verification, type VerifyOptions, verifyShard, veri
  *
  * 1. `registerExperiment(directory, { merges, finished: false })`
  * 2. Until `lookup(key)` finds it: `claim(key)`, compute into `claim.partialPath`, `claim.publish(written)`;
- *    if another process holds the claim, `waitFor([key])`
+ * if another process holds the claim, `waitFor([key])`
  * 3. `link(key, target, 'hard')`
  *
  * Processes share only the file system. A shard is published whole, by an atomic rename, and never written
- * again. Two computations of it give the same bytes. Nothing is cached in memory, so changes by other
- * processes are seen at once.
+ * again. Computing it twice gives the same bytes. Nothing is cached in memory, so changes by other processes
+ * are seen at once.
  */
 export class ShardStore {
   readonly #paths: StorePaths;
@@ -47,7 +47,6 @@ export class ShardStore {
     return this.#paths.root;
   }
 
-  /** Returns a shard's path, whether or not it exists. */
   pathOf(key: string): string {
     return this.#paths.shard(checkKey(key));
   }
@@ -80,7 +79,7 @@ export class ShardStore {
   }
 
   /**
-   * Claims a shard; undefined if another process claimed or published it: then call `waitFor`.
+   * Claims a shard. Returns undefined if another process claimed or published it; then call `waitFor`.
    *
    * @throws WRITE_FAILED
    */
@@ -94,7 +93,7 @@ export class ShardStore {
           this.#paths.partialRecord(key, file.former),
         ])
           await writing(partial, () => rm(partial, { force: true }));
-      // Another process may have published it since the caller's lookup.
+      // Another process may have published the shard since the caller's lookup.
       if (wholeOf(await readEntry(this.#paths, key)) === undefined) return new Claim(this.#paths, key, file);
     } catch (error) {
       await file.release();
@@ -129,9 +128,9 @@ export class ShardStore {
   }
 
   /**
-   * Registers an experiment; without this, `gc` only counts hard links. Replaces an earlier registration.
-   * Call this with all keys before the first lookup, and with `finished` at the end. From then on `gc` keeps
-   * a merge's shards as long as its directory exists.
+   * Registers an experiment, and replaces an earlier registration. Without a registration, `gc` only counts
+   * hard links. Call this with all keys before the first lookup, and with `finished` at the end. From then
+   * on, `gc` keeps a merge's shards as long as its directory exists.
    *
    * @throws WRITE_FAILED
    */
@@ -149,7 +148,6 @@ export class ShardStore {
     return noteRegistration(this.#paths, directory);
   }
 
-  /** Lists shards, claims and leftovers of the store. */
   list(): Promise<StoreListing> {
     return listStore(this.#paths);
   }

@@ -19,11 +19,11 @@ import {
 /** Options of `ShardStore.verify`. Progress counts files, in phase `checksums`. */
 export type VerifyOptions = RunControls;
 
-/** A shard whose bytes have changed. */
+/** Shard whose bytes have changed. */
 export interface DamagedShard {
   readonly key: string;
   readonly file: string;
-  /** The damage, as a phrase after the file's name. */
+  /** Description of the damage, to follow the file's name. */
   readonly reason: string;
   /** Number of hard links outside the store, which are damaged too. */
   readonly links: number;
@@ -35,7 +35,7 @@ export interface Verification {
   readonly shards: number;
   readonly bytes: number;
   readonly damaged: readonly DamagedShard[];
-  /** Shards that now have a first checksum; earlier damage to them is undetected. */
+  /** Number of shards that got their first checksum now. Earlier damage to these cannot be detected. */
   readonly recorded: number;
   readonly warnings: readonly string[];
 }
@@ -62,10 +62,10 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
   try {
     sha256 = await hash(paths.shard(record.key));
   } catch (error) {
-    // Another process removed it meanwhile, or `gc` set it aside.
+    // Another process removed the file meanwhile, or `gc` set it aside.
     if (codeOf(error) === 'ENOENT') return await judge(paths, record, hash);
     const reason = `cannot be read (${reasonOf(error)})`;
-    // A disk's read error is damage. Other errors may concern only this process.
+    // A disk's read error counts as damage; other errors may concern only this process.
     return reason.endsWith('(EIO))') ? verdict(reason) : { ...seen, reason, record };
   }
   if (sha256 === undefined) return { ...seen, record };
@@ -81,7 +81,7 @@ export const noteNonFinite = async (
   record: StoredShard,
   nonFinite: NonFiniteValue | null,
 ): Promise<void> => {
-  // Another process may have recorded the same, or be replacing the shard.
+  // Another process may have recorded the same, or may be replacing the shard.
   const { file } = await readEntry(paths, record.key);
   await note(paths, record, file, { ...record, nonFinite });
 };
@@ -103,7 +103,8 @@ const note = async (
     return isSame && JSON.stringify(now.record) === JSON.stringify(judged);
   };
   const claim = await acquire(paths.claim(judged.key), clockAt(paths.clock));
-  // Another process is replacing or removing the shard, and has the file if it is missing.
+  // Without the claim, another process is replacing or removing the shard; if the file is missing, that
+  // process has it.
   if (claim === undefined) return file !== undefined && (await isCurrent());
   try {
     if (!(await isCurrent())) return false;
@@ -133,7 +134,7 @@ export const verifyShard = async (
   const verdict = await judge(paths, record, hash);
   if (JSON.stringify(verdict.record) === JSON.stringify(record)) return verdict;
   const holds = await note(paths, record, verdict.file, verdict.record).catch((error: unknown) => {
-    warn(`what was found of ${paths.shard(key)} could not be recorded: ${reasonOf(error)}`);
+    warn(`the result for ${paths.shard(key)} could not be recorded: ${reasonOf(error)}`);
     return true;
   });
   return holds ? verdict : undefined;

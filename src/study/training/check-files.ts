@@ -19,7 +19,7 @@ const checkDataFile = async (file: string): Promise<void> => {
   const first = await firstBytes(file);
   if (first.length === 0) throw invalidData('is empty');
   if (!endings.some((ending) => file.endsWith(ending)))
-    throw invalidData(`is no file of rows (${endings.join(', ')})`);
+    throw invalidData(`is not a file of rows (${endings.join(', ')})`);
   if (!file.endsWith('.jsonl')) return;
   const line = first.includes('\n') || first.length < longest ? first.split('\n', 1)[0] : undefined;
   if (line !== undefined && !isRow(line)) throw invalidData('is not a JSON object', 1);

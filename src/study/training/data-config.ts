@@ -9,9 +9,9 @@ export const dataConfig = (run: TrainingRun): string =>
   [
     ...headlineOf(run).map((line) => `# ${line}`.trimEnd()),
     '#',
-    "# Hub ids are those of Table 3. Configurations, splits and columns are ours, from the data sets' cards; prepare_data.py",
-    '# stops where one differs. Mixing ratios are ours, the paper states none: an equal share of each set, and where a set',
-    '# has fewer rows, all of them, the rest from the others. Prompts of translations are ours too.',
+    "# Hub ids are from Table 3. Configurations, splits and columns are ours, from the data sets' cards; prepare_data.py",
+    '# stops if they do not match. The paper states no mixing ratios; ours are equal shares. If a set has fewer rows, all of',
+    '# them are used, and more of the others. Prompts for translations are ours too.',
     '',
     stringify(
       {
@@ -52,5 +52,5 @@ const setOf = (set: MixedSet): object => ({
   ratio: set.ratio,
 });
 
-/** Makes a path absolute, because the file is written to another directory than the working directory. */
+/** Makes a path absolute, because the file is not written to the working directory. */
 const absolute = (path: string): string => (isAbsolute(path) ? path : resolve(path));

@@ -9,9 +9,9 @@ import type { TrainingRun } from './settings/training-run.js';
 /** Resources of runs, estimated before training from the base's shapes. */
 export interface TrainingEstimate {
   readonly parameters: number;
-  /** Bytes of weights, gradients and AdamW per device, without activations; null for LoRA. */
+  /** Bytes of weights, gradients and AdamW state per device, without activations; null for LoRA. */
   readonly memory: number | null;
-  /** Number and bytes of all runs' checkpoints; bytes null if no tensor has a name that LoRA adapts. */
+  /** Number and bytes of all runs' checkpoints. Bytes are null if LoRA would adapt no tensor of the base. */
   readonly checkpoints: number;
   readonly checkpointBytes: number | null;
   /** Bytes of AdamW's state, kept with the last two checkpoints of each run that can resume. */
@@ -20,10 +20,10 @@ export interface TrainingEstimate {
   readonly hours: number | null;
 }
 
-/** Our assumption: 40 % of an H100's 989 TFLOP/s in bfloat16. */
+/** Assumed speed of a device: 40 % of an H100's 989 TFLOP/s in bfloat16. */
 const flopsOfDevice = 0.4 * 989e12;
 
-/** FLOP per parameter and token. Activations are recomputed; frozen weights need no gradient. */
+/** FLOP per parameter and token. Activations are recomputed; frozen weights need no gradients. */
 const flopsOf = { full: 8, lora: 6 } as const;
 
 /** @returns the reason if the base cannot be read on this machine */

@@ -10,7 +10,7 @@ import { canResume } from './settings/resume.js';
 import type { TrainingRun } from './settings/training-run.js';
 import { partitionCopy, trlProgram } from './trainers/trl.js';
 
-/** A command to type in a run's directory, and its purpose. */
+/** Command to type in a run's directory, and its purpose. */
 export type Instruction = readonly [command: string, purpose: string];
 
 const packages: Readonly<Record<Trainer, string>> = {
@@ -42,7 +42,7 @@ const workCommands = (run: TrainingRun): Instruction[] => [
 
 const launched = 'accelerate launch --config_file accelerate.yaml';
 
-/** Returns the launcher of our programs. Simultaneous training starts a process per device. */
+/** Returns the launcher for layerloom's programs. Simultaneous training starts a process per device. */
 const launcherOf = ({ devices, way }: TrainingRun): string => {
   if (devices === 1) return 'python';
   return way === 'simultaneous' ? `torchrun --nproc_per_node ${devices}` : launched;
@@ -103,7 +103,7 @@ export const finishingSteps = (run: TrainingRun): FinishingStep[] => {
     ...(run.partition === undefined ? [parts] : []),
     {
       command: layerloomCommand('revert', '--base', base, model, ...by, '-o', revertedModel),
-      purpose: `all but the part of the ${sideOf(run)} back to the base's (train-then-revert)`,
+      purpose: `reverts all but the ${sideOf(run)} part to the base (train-then-revert)`,
       makes: revertedModel,
     },
   ];
@@ -121,15 +121,15 @@ export const sequelOf = (run: TrainingRun): Sequel => {
     return { text: 'A single run trained both parts: its last checkpoint is the merged model.' };
   const isBaseline = run.preset.expert === undefined && !run.preset.isOwnRow;
   if (run.way === 'plain' && isBaseline)
-    return { text: 'A baseline to compare merges with: its last checkpoint is a model as it is.' };
+    return { text: 'A baseline to compare merges with: its last checkpoint is the finished model.' };
   const own = run.way === 'revert' ? revertedModel : trainedModel(run);
   const [task, language] = sideOf(run) === 'task' ? [own, 'LANGUAGE_EXPERT'] : ['TASK_EXPERT', own];
   const by = run.way === 'plain' ? [] : (['--partition', argument(partitionCopy)] as const);
   return {
     text:
       run.way === 'plain'
-        ? `Train the other experts alike (other presets, or \`--seed\`), choose among their checkpoints with \`${layerloomCommand('select')}\`, and swap layers:`
-        : `Train the expert of the ${sideOf(run) === 'task' ? 'language' : 'task'} alike, by the same ${partitionCopy}, and put the parts together:`,
+        ? `Train the other experts in the same way (other presets, or \`--seed\`), choose among their checkpoints with \`${layerloomCommand('select')}\`, and swap layers:`
+        : `Train the expert of the ${sideOf(run) === 'task' ? 'language' : 'task'} in the same way, with the same ${partitionCopy}, and put the parts together:`,
     command: layerloomCommand(
       'swap',
       '--task',
@@ -146,11 +146,11 @@ export const sequelOf = (run: TrainingRun): Sequel => {
 export const sweepCommands = (runs: readonly TrainingRun[], directory: string): Instruction[] => [
   ...installCommands(itemAt(runs, 0)),
   [`bash ${shellPath(join(directory, 'train.sh'))}`, `all ${runs.length} runs`],
-  [layerloomCommand('train', 'status', argument(directory)), 'which are there, and what comes next'],
+  [layerloomCommand('train', 'status', argument(directory)), 'which runs exist, and what comes next'],
 ];
 
 export const sequelOfSweep: Sequel = {
-  text: 'Train experts of the other kind alike. The status of all of them together says how their checkpoints are scored and chosen.',
+  text: 'Train experts of the other kind in the same way. `train status` of all of them together says how to score and choose checkpoints.',
 };
 
 export const readmeOfSweep = (runs: readonly TrainingRun[]): string => {
@@ -179,14 +179,14 @@ docs/training.md has all steps.
 
 const whenInterrupted = (run: TrainingRun): string =>
   canResume(run)
-    ? 'An interrupted run goes on from its last whole checkpoint; each holds the state of the optimiser beside the model.'
-    : 'An interrupted run begins at its first step, if `bash train.sh --again` says so.';
+    ? 'An interrupted run continues from its last complete checkpoint, which contains the optimiser state.'
+    : 'An interrupted run cannot continue; `bash train.sh --again` starts it from the first step.';
 
 export const readmeOf = (run: TrainingRun): string => {
   const { text, command } = sequelOf(run);
   return `# ${run.name}
 
-${run.preset.title} Written by \`${layerloomCommand('train', 'init')}\`; change what you like before the first start, nothing of layerloom reads it again.
+${run.preset.title} Written by \`${layerloomCommand('train', 'init')}\`; you may change it before the first start, because layerloom does not read it again.
 
 \`\`\`sh
 ${instructionsOf(run)
@@ -194,7 +194,7 @@ ${instructionsOf(run)
   .join('\n')}
 \`\`\`
 
-\`bash train.sh\` does all but the installation, one start at a time. ${whenInterrupted(run)}
+\`bash train.sh\` does everything except the installation, one start at a time. ${whenInterrupted(run)}
 
 ${run.steps} steps of ${run.row.batchSize} samples; a checkpoint every ${run.stepsPerCheckpoint} steps. Each value in \`config.yaml\` says where it comes from: Table 4 of the paper, its text, or
 "ours" where it states nothing.${run.lora === undefined ? ' The checkpoints are float32: merge them as they are, and convert at the end with `--dtype bfloat16`, since\nbfloat16 rounds changes of this size away.' : ''}

@@ -26,23 +26,23 @@ export interface PlannedRun extends Omit<RunFacts, 'method'> {
   readonly path: string;
   readonly preset: string;
   readonly role: (typeof trainedRoles)[number];
-  /** The language of the run; null for math alone. */
+  /** Language of the run; null for math alone. */
   readonly language: string | null;
   readonly method: 'full' | 'lora';
-  /** The row's values, with keys in camel case. */
+  /** Row's values, with keys in camel case. */
   readonly values: Readonly<Record<string, number | string>>;
   readonly steps: number;
   readonly gpus: number;
   readonly models: readonly PlannedModel[];
 }
 
-/** The runs in a directory of `train init`. */
+/** Runs in a directory of `train init`. */
 export interface TrainingManifest {
   readonly layerloom: string;
   /** Model to fine-tune: an absolute path, or `org/name` on the hub. */
   readonly base: string;
   readonly runs: readonly PlannedRun[];
-  /** Hashes of the rows' texts, which detect scored problems that were trained on. */
+  /** Hashes of the rows' texts. They reveal whether scored problems were trained on. */
   readonly trainedOn?: TextHashes;
 }
 
@@ -124,7 +124,7 @@ const roleOf = ({ preset, presetName }: TrainingRun): PlannedRun['role'] => {
 };
 
 const modelsOf = ({ way, steps, stepsPerCheckpoint }: TrainingRun): PlannedModel[] => {
-  // Checkpoints become final models only by the revert.
+  // Only reverting turns checkpoints into final models.
   if (way === 'revert') return [{ step: steps, path: 'reverted' }];
   const count = Math.ceil(steps / stepsPerCheckpoint);
   return Array.from({ length: count }, (_, index) => {

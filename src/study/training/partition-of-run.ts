@@ -22,8 +22,8 @@ export const readPartitionOf = async (
   const foreign = (reason: string) =>
     new LayerloomError('PARTITION_INVALID', {
       file,
-      reason: `is of ${partition.base.path}, and not of ${base.model}: ${reason}`,
-      remedy: `partition this base, or leave ${optionName('base')} out to train the one that was partitioned`,
+      reason: `is for ${partition.base.path}, not for ${base.model}: ${reason}`,
+      remedy: `partition this base, or omit ${optionName('base')} to train the one that was partitioned`,
     });
   if (!base.isHere) {
     if (nameOf(base.model) !== nameOf(partition.base.name)) throw foreign('the names differ');
@@ -32,7 +32,7 @@ export const readPartitionOf = async (
   const { tensors } = await readWhole(await parseAddress(base.model));
   const names = partNames.flatMap((part) => partition.parts[part]);
   const absent = names.find((name) => !tensors.has(name));
-  if (absent !== undefined) throw foreign(`that has no ${absent}`);
+  if (absent !== undefined) throw foreign(`${base.model} has no ${absent}`);
   const known = new Set(names);
   const unassigned = [...tensors.keys()].find((name) => !known.has(name));
   if (unassigned !== undefined) throw foreign(`${unassigned} is in no part`);

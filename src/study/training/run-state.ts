@@ -1,9 +1,9 @@
 import { progressWords } from '../../core/base/progress.js';
 
 /**
- * States of a run, in words for messages. `absent`: not started. `unfinished`: stopped with a checkpoint
- * missing. `diverged`: the loss is NaN, infinite or rose. `foreign`: a checkpoint does not fit the training's
- * base.
+ * States of a run, with words for messages. `absent`: not started. `unfinished`: stopped before all
+ * checkpoints exist. `diverged`: the loss is NaN or infinite, or rose. `foreign`: a checkpoint does not fit
+ * the training's base.
  */
 export const runStates = { ...progressWords, diverged: 'diverged', foreign: 'foreign' } as const;
 
@@ -14,17 +14,17 @@ export const runFiles = {
   script: 'train.sh',
   checkpoints: 'checkpoints',
   aside: 'set-aside',
-  /** An empty file that marks a successful end. */
+  /** Empty file that marks a successful end. */
   ended: 'trained',
   lock: '.train-lock',
-  /** A log with a line per start and its end. */
+  /** Log with one line for each start and each end. */
   starts: 'starts.log',
-  /** A log that transformers' Trainer writes last in each checkpoint. */
+  /** Log in each checkpoint. Transformers' Trainer writes it last. */
   log: 'trainer_state.json',
 } as const;
 
 export const trainerFiles = {
-  /** Marks a checkpoint of transformers' Trainer, which resumes only with scheduler and optimiser states. */
+  /** Marks a checkpoint of transformers' Trainer. To resume it, scheduler and optimiser states are needed. */
   mark: 'training_args.bin',
   scheduler: 'scheduler.pt',
   optimisers: ['optimizer.pt', 'optimizer.bin'],

@@ -70,7 +70,10 @@ const assigned = (values: Readonly<Record<string, string | number | readonly str
       : `${name}=${shellWord(String(value))}`,
   );
 
-/** Programs that the script checks for first: those of its commands, and TRL for our programs. */
+/**
+ * Programs that the script checks before it starts: those of its commands, and TRL if a program of ours needs
+ * it.
+ */
 const programsOf = (run: TrainingRun, finishing: readonly string[]): string[] => [
   ...new Set([
     ...[preparingCommand, trainingCommand(run), ...finishing].map((command) => itemAt(command.split(' '), 0)),

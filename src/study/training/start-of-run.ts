@@ -26,7 +26,7 @@ export const runningStart = async (directory: string): Promise<RunningStart | un
   const [first = '', ...lines] = text.toString().split('\n');
   const held = jsonOrNone(first);
   const isFresh = Date.now() - status.mtimeMs <= lockSeconds.stale * 1000;
-  // An empty lock is being written, or was made while the disk was full.
+  // An empty lock is just being written, or was made while the disk was full.
   if (!isClaimant(held))
     return isFresh ? { host: '?', pid: 0, since: status.mtime.toISOString() } : undefined;
   const since = 'since' in held && typeof held.since === 'string' ? held.since : '?';
@@ -45,7 +45,7 @@ export const runningStart = async (directory: string): Promise<RunningStart | un
 const worksAsGroup = async (leader: Claimant): Promise<boolean> => {
   if (!(leader.pid > 1)) return false;
   if ((await lifeOf(leader)) === 'alive') return true;
-  // The leader's pid belongs to a new process, so the group has ended.
+  // The leader's pid belongs to a new process, so the old group has ended.
   if (responds(leader.pid) && !(await isZombie(leader.pid))) return false;
   if (!responds(-leader.pid)) return false;
   if (process.platform !== 'linux') return true;
@@ -65,7 +65,7 @@ const stateOf = async (pid: number): Promise<readonly [state: string, group: num
   return [state, Number(group)];
 };
 
-/** True if a process, or the group of a negative number, can be signalled. Signal 0 is not delivered. */
+/** True if a process can be signalled; a negative number means a process group. Signal 0 is not delivered. */
 const responds = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);
@@ -96,7 +96,7 @@ export const nextStart = async (
   return whole === 0 ? 'first step' : 'again';
 };
 
-/** True if the trainer's log, which is written last, is complete. */
+/** True if the trainer's log is complete. The trainer writes it last. */
 const hasLog = async (path: string): Promise<boolean> => {
   const log = await readSmallFile(join(path, runFiles.log)).catch(() => undefined);
   return log?.toString().trimEnd().endsWith('}') === true;
@@ -114,9 +114,7 @@ const hasState = async (path: string): Promise<boolean> => {
   return false;
 };
 
-/**
- * Returns how a run's last start ended, in its script's words; undefined if it was killed or never started.
- */
+/** Returns how a run's last start ended, in its script's words; undefined if killed or never started. */
 export const endOfLastStart = async (directory: string): Promise<string | undefined> => {
   const lines = (await readSmallFile(join(directory, runFiles.starts)).catch(() => undefined))?.toString();
   const [, time, end] =

@@ -23,12 +23,12 @@ import { type RunState, runFiles } from './run-state.js';
 import { endOfLastStart, nextStart, type RunningStart, runningStart } from './start-of-run.js';
 
 export interface TrainedModel {
-  /** The name in an experiment: run and steps. */
+  /** Name in an experiment: run and step. */
   readonly name: string;
   readonly step: number;
-  /** The model for commands: a directory, or the base with an adapter. */
+  /** Model as commands take it: a directory, or the base with an adapter. */
   readonly model: string;
-  /** Why the checkpoint cannot be used. */
+  /** Reason why the checkpoint cannot be used. */
   readonly problem?: string;
 }
 
@@ -67,7 +67,7 @@ export const trainingStatusOf = async (directories: readonly string[]): Promise<
   const { directory: first, manifest } = itemAt(trainings, 0);
   checkOneBase(trainings);
   checkNames(trainings);
-  // A base on the hub is not downloaded; the first complete checkpoint replaces it.
+  // A base on the hub is not downloaded. The first complete checkpoint then gives the shapes.
   const shapes = new ReferenceShapes(await shapesOf(manifest.base, first).catch(() => undefined));
   const runs: RunStatus[] = [];
   for (const { directory, manifest } of trainings)
@@ -86,8 +86,8 @@ const checkOneBase = (trainings: readonly Training[]): void => {
   if (other !== undefined)
     throw new LayerloomError('TRAINING_INVALID', {
       file: other.directory,
-      reason: `trains ${other.manifest.base}, and ${directory} trains ${manifest.base}; experts of one study have one base`,
-      remedy: 'give the directories of one base',
+      reason: `trains ${other.manifest.base}, but ${directory} trains ${manifest.base}; all experts of a study need the same base`,
+      remedy: 'give only directories with the same base',
     });
 };
 
@@ -99,7 +99,8 @@ const checkNames = (trainings: readonly Training[]): void => {
       if (former !== undefined)
         throw new LayerloomError('TRAINING_INVALID', {
           file: directory,
-          reason: former === directory ? `has two runs ${name}` : `has a run ${name}, and so has ${former}`,
+          reason:
+            former === directory ? `has two runs ${name}` : `has a run ${name}, which ${former} also has`,
           remedy: `rename one in its ${manifestName}, or write both as one sweep`,
         });
       seen.set(name, directory);
@@ -124,7 +125,7 @@ class ReferenceShapes {
           ? `${name} is [${shapes.get(name)}], the base's is [${shape}]`
           : `${name} is missing`;
     const further = [...shapes.keys()].find((name) => !this.#shapes?.has(name));
-    return further === undefined ? undefined : `${further} is no tensor of the base`;
+    return further === undefined ? undefined : `${further} is not a tensor of the base`;
   }
 }
 
@@ -163,13 +164,13 @@ const statusOf = async (
   const whole = models.filter(({ problem }) => problem === undefined).length;
   const about = { name: run.name, directory, role: run.role, language: run.language };
   const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
-  // Checks this first, because a checkpoint being written looks incomplete.
+  // Checks for a running start first, because a checkpoint that is being written looks incomplete.
   const running = await runningStart(directory);
   if (running !== undefined)
     return {
       ...found,
       state: 'running',
-      problem: `${whole} of ${run.models.length} checkpoints are there; ${describeStart(running)}`,
+      problem: `${whole} of ${run.models.length} checkpoints exist; ${describeStart(running)}`,
     };
   if (isForeign)
     return {
@@ -181,7 +182,11 @@ const statusOf = async (
       )}; its checkpoints are of another base, or no such models`,
     };
   if (log?.problem !== undefined)
-    return { ...found, state: 'diverged', problem: `${log.problem}; leave it out, or train at a lower rate` };
+    return {
+      ...found,
+      state: 'diverged',
+      problem: `${log.problem}; exclude it, or train with a lower learning rate`,
+    };
   if (whole === run.models.length) return { ...found, state: 'finished' };
   const broken = models.find(({ problem }) => problem !== undefined);
   const isWhole = async (path: string): Promise<boolean> =>
@@ -196,7 +201,7 @@ const statusOf = async (
     ...found,
     state: 'unfinished',
     problem: [
-      `${whole} of ${run.models.length} checkpoints are there`,
+      `${whole} of ${run.models.length} checkpoints exist`,
       ...(broken === undefined ? [] : [`${broken.name}: ${broken.problem}`]),
       ...(end === undefined ? [] : [end]),
       hasEnded || next === 'again'
@@ -262,7 +267,7 @@ const lossesOf = async (
     const text = await readSmallFile(file, { most: mostLogBytes, what: 'the log of a trainer' })
       .then((bytes) => bytes.toString())
       .catch(() => undefined);
-    // If the latest log is truncated, an earlier checkpoint's is used.
+    // If the latest log is truncated, uses that of an earlier checkpoint.
     const losses = text === undefined ? undefined : readLosses(text);
     if (losses !== undefined) return losses;
   }
@@ -282,14 +287,16 @@ const readLosses = (text: string): { loss: RunStatus['loss']; problem?: string }
   const loss =
     losses.length === 0 ? null : { first: mean(losses.slice(0, part)), last: mean(losses.slice(-part)) };
   if (fault !== undefined)
-    return { loss, problem: `its loss or gradient is no number at step ${String(fault['step'] ?? '?')}` };
+    return {
+      loss,
+      problem: `its loss or gradient is NaN or infinite at step ${String(fault['step'] ?? '?')}`,
+    };
   if (loss !== null && losses.length >= 5 && loss.last > loss.first)
     return { loss, problem: `its loss rose from ${loss.first.toFixed(3)} to ${loss.last.toFixed(3)}` };
   return { loss };
 };
 
 const historyIn = (text: string): Record<string, unknown>[] | undefined => {
-  // Undefined if the file is truncated.
   const state = jsonOrNone(text, { python: true });
   const history = isObject(state) ? state['log_history'] : undefined;
   return Array.isArray(history) ? history.filter(isObject) : undefined;

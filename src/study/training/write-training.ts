@@ -18,7 +18,7 @@ import { partitionCopy, trlConfig, trlProgram } from './trainers/trl.js';
 
 const shippedPackage = 'layerloom_train';
 
-/** The Python package for simultaneous training, copied so that a moved directory still works. */
+/** Python package for simultaneous training, copied so that a moved directory still works. */
 const packageSource = shipped(`python/${shippedPackage}`);
 
 export const filesOfRun = (run: TrainingRun): Record<string, string> => ({

@@ -68,7 +68,7 @@ describe('intervals in tables', () => {
     expect(middle).toBeLessThan(38.8);
     const least = cellOf(table1, 'swahili/min', 'swap-default');
     expect(((least?.interval?.[0] ?? 0) + (least?.interval?.[1] ?? 0)) / 2).toBeGreaterThan(28);
-    expect(table1.notes.join(' ')).toContain('choose again in each resample');
+    expect(table1.notes.join(' ')).toContain('repeat the pick in each bootstrap resample');
   });
 
   it('of the best configuration choose again, and of its best pair there is none', () => {
@@ -93,7 +93,7 @@ describe('intervals in tables', () => {
     // Choosing flatters the best of six, so the gain is more likely above its estimate.
     const middle = ((gain?.interval?.[0] ?? 0) + (gain?.interval?.[1] ?? 0)) / 2;
     expect(middle).toBeGreaterThan(gain?.value as number);
-    expect(gains.notes.join(' ')).toContain('choose it again');
+    expect(gains.notes.join(' ')).toContain('repeat the choice in each bootstrap resample');
   });
 
   it('of one pair are about its two experts only', () => {

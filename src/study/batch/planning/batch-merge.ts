@@ -2,12 +2,11 @@ import type { LayerloomError } from '../../../core/base/errors/errors.js';
 import type { Recipe } from '../../../core/methods/recipe/recipe.js';
 import type { RecipeInput } from '../../../core/methods/recipes.js';
 
-/** A merge to make in a batch. */
 export interface BatchMerge {
-  /** The name, and the path relative to the batch's directory. */
+  /** Name, and the path relative to the batch's directory. */
   readonly name: string;
   readonly recipe: RecipeInput;
-  /** Merges of an entry and language are made together; default: all merges together. */
+  /** Merges with equal entry and language are made together. Default: all merges together. */
   readonly entry?: number;
   readonly language?: string;
 }
@@ -17,12 +16,10 @@ export interface ParsedMerge<M extends BatchMerge> {
   readonly recipe: Recipe;
 }
 
-/** A merge refused because of its method or models. */
 export interface RefusedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly error: LayerloomError;
 }
 
 export const mergeStates = ['pending', 'done', 'failed'] as const;
-/** States of a merge. */
 export type MergeState = (typeof mergeStates)[number];

@@ -34,7 +34,7 @@ import { measureEach, measureTogether, needsStatistics } from './measure-merges.
 import { type MergeShard, MergeShards } from './merge-shards.js';
 import { named, Refusals } from './refusals.js';
 
-/** A merge with its recipe and shards. */
+/** Merge with its recipe and shards. */
 export interface PlannedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly recipe: Recipe;
@@ -42,16 +42,14 @@ export interface PlannedMerge<M extends BatchMerge> {
   readonly bytes: number;
   /**
    * SHA-256 of the recipe and the inputs' identities, for merges that need statistics of whole models. It
-   * finds an earlier run's merge without measuring.
+   * identifies an earlier run's merge without measuring again.
    */
   readonly basis?: string;
-  /**
-   * True if an earlier run made the merge. Then nothing was measured, and only its shards' keys are known.
-   */
+  /** True if an earlier run made the merge. Then nothing was measured, and only shard keys are known. */
   readonly isMade?: boolean;
 }
 
-/** The distinct shards of many merges. */
+/** Distinct shards of many merges. */
 export interface BatchPlan<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
   /** Merges that cannot be made; all others are planned. */
@@ -78,11 +76,11 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   /** Identify inputs by the SHA-256 of all bytes, not by size, time, header and samples. */
   checksums?: boolean | undefined;
   /**
-   * Returns the identities of a checkpoint's files; moved files keep their former ones. Default: present
-   * identities. Unused with `checksums`.
+   * Returns the recorded identities of a checkpoint's files, so that moved files keep theirs. Default:
+   * present identities. Unused with `checksums`.
    */
   identitiesOf?: IdentitiesOf | undefined;
-  /** Shards and keys of an equal merge from an earlier run. */
+  /** Returns the shards of a merge with this `basis` that an earlier run made. */
   made?:
     | ((
         name: string,
@@ -187,7 +185,7 @@ export const planBatch = async <M extends BatchMerge>(
   };
 };
 
-/** Hashes everything that a merge's weights depend on, which excludes paths. */
+/** Hashes everything that a merge's weights depend on, without paths. */
 const basisOf = (
   { merge, recipe }: ParsedMerge<BatchMerge>,
   opened: OpenedInputs,
@@ -288,8 +286,8 @@ const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<Open
 };
 
 /**
- * Checks models without reading weights. Composes one merge per method and list of models; if it is refused,
- * so are the others.
+ * Checks models without reading weights. Composes one merge per method and list of models; its error refuses
+ * all of them.
  */
 const checkModels = async <M extends BatchMerge>(
   parsed: readonly ParsedMerge<M>[],
@@ -320,7 +318,7 @@ const forBatch = (recipe: Recipe): Recipe => {
     throw invalidSetting(
       ['rank'],
       recipe.rank,
-      'no rank in a batch or an experiment: merges of one adapter report its errors',
+      'no rank in a batch or an experiment: make such a merge by itself, so that it reports the errors of its adapter',
     );
   return recipe;
 };

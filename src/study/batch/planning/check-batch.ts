@@ -89,7 +89,7 @@ export const checkPlaces = async (
   if (own !== undefined)
     throw new LayerloomError('STORE_INVALID', {
       store: directory,
-      reason: `is in the place of the merge ${own}; choose another directory`,
+      reason: `is where the merge ${own} would be written; choose another directory`,
     });
 };
 
@@ -131,8 +131,8 @@ const missingBytes = (
 };
 
 /**
- * @throws LINK_REFUSED if the output would be on another file system than the store, or than input files
- * that merges without a folder link
+ * @throws LINK_REFUSED if the output is not on the file system of the store, or of input files to which
+ *   missing merges would link
  */
 export const checkDevices = async (
   plan: BatchPlan<BatchMerge>,

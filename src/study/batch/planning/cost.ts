@@ -10,7 +10,6 @@ import type { ShardGroup } from './groups.js';
 import { passOf } from './measure-merges.js';
 import type { Stage } from './stages.js';
 
-/** The cost of a batch. */
 export interface BatchCost {
   readonly merges: number;
   /** Total bytes if each merge were written by itself. */
@@ -21,8 +20,8 @@ export interface BatchCost {
   /** Input bytes to read, without statistics; once per stage. */
   readonly bytesToRead: number;
   /**
-   * Bytes to read for statistics of whole models and tensors. Excludes the sample and the second pass for
-   * magnitudes.
+   * Bytes to read for statistics of whole models and tensors, without the sample and the second pass that
+   * magnitudes need.
    */
   readonly bytesToMeasure: number;
   /** Bytes of `bytesToRead` that several stages read: the price of finishing the first merges early. */

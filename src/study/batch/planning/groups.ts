@@ -11,7 +11,7 @@ import {
   sourceId,
 } from '../../../core/tensor/stored-tensor.js';
 
-/** A shard that several merges may share. */
+/** Shard that several merges may share. */
 export interface DistinctShard {
   readonly key: string;
   readonly bytes: number;
@@ -28,7 +28,7 @@ export interface ShardGroup extends Group<DistinctShard> {
   readonly slabs: readonly CostedSlab[];
 }
 
-/** Largest group. A larger one is cut, and each piece reads shared inputs again. */
+/** Maximum number of shards in a group. Larger groups are cut, and each piece reads shared inputs again. */
 const mostShards = 256;
 
 /** Union-find over small integers with path compression; the root of a set is its smallest member. */
@@ -91,8 +91,8 @@ export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource =
 };
 
 /**
- * Returns slabs: tensors of one shape that share a source, directly or through others. A tensor that is
- * copied, or has no arithmetic, is a slab of its own.
+ * Groups tensors into slabs: tensors of equal shape that share a source, directly or through others. A tensor
+ * that is copied, or has no arithmetic, is alone in its slab.
  */
 const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab[] => {
   const components = new Components();

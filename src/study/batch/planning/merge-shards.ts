@@ -12,7 +12,7 @@ import { type PlannedInput, type PlannedShard, verbatimPath } from '../../../cor
 import { type Identify, shardKey } from '../../../core/plan/shard-key.js';
 import type { DistinctShard } from './groups.js';
 
-/** A shard of a merge: a store file with this key, or an unchanged input file. */
+/** Shard of a merge: a store file with this key, or an unchanged input file. */
 export interface MergeShard {
   readonly file: string;
   readonly bytes: number;
@@ -33,7 +33,6 @@ interface ShardRules {
 interface Files {
   readonly file: string;
   readonly indexes: readonly number[];
-  /** Decided shards by the ids of their tensors. */
   readonly decided: Map<string, MergeShard>;
 }
 

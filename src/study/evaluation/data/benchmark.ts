@@ -1,15 +1,15 @@
 import type { EvaluationLanguage, Spelling } from './local/languages.js';
 
-/** A kind of task that models are asked in the same way in every language. */
+/** Tasks with the same kind of prompt in every language. */
 export interface TaskForm {
   /**
-   * The harness's task name as a regular expression, with LANG for the language. The first form's name has no
+   * Harness's task name as a regular expression, with LANG for the language. The first form's name has no
    * wildcards.
    */
   readonly name: string;
-  /** Metrics, as `metric,filter`, that judge the task; the first that a result has is used. */
+  /** Metrics that score the task, as `metric,filter`; the first that a result has is used. */
   readonly metrics: readonly string[];
-  /** Few-shot examples of the paper's Table 5, else the harness's default. */
+  /** Number of few-shot examples, from Table 5 for the paper's benchmarks; null: the harness's default. */
   readonly shots: number | null;
   /** Maps equivalent answers to the same text. An empty text means no answer. */
   readonly sameAnswer?: (answer: string) => string;
@@ -20,12 +20,10 @@ export interface TaskForm {
   readonly rows?: LocalRows;
 }
 
-/**
- * Kinds of requests to a model. It generates text for `answers` and `programs` only; programs are also run.
- */
+/** Kinds of requests to a model. It generates text for `answers` and `programs` only; programs also run. */
 export type Asks = 'answers' | 'choices' | 'likelihoods' | 'programs';
 
-/** The type of a column; a list gives the allowed values. */
+/** Type of a column; a list gives the allowed values. */
 export type Column = 'text' | 'text?' | 'whole' | 'four texts' | readonly (string | number)[];
 
 /** Local rows for the harness's own tasks: JSON lines with the hub's columns. */
@@ -37,7 +35,7 @@ export interface LocalRows {
   /** Splits by the harness's names; the first is scored. */
   readonly splits: readonly [string, ...string[]];
   readonly columns: Readonly<Record<string, Column>>;
-  /** The column that tells the tasks of a group apart, and its values in a language. */
+  /** Column that tells the tasks of a group apart, and its values in a language. */
   readonly by?: {
     readonly column: string;
     readonly members: (language: string) => readonly string[];
@@ -47,12 +45,12 @@ export interface LocalRows {
 export interface BenchmarkTasks {
   readonly title: string;
   readonly measures: string;
-  /** The name in tables; default: the title. */
+  /** Name in tables; default: the title. */
   readonly inTables?: string;
   readonly forms: readonly [TaskForm, ...TaskForm[]];
   readonly spelling?: Spelling;
   readonly languages: readonly EvaluationLanguage[];
-  /** Replaces the names in the first form. */
+  /** Returns task names, instead of those that the first form gives. */
   readonly tasksOf?: (language: EvaluationLanguage) => readonly string[];
   readonly problems?: number;
   readonly asks: Asks;
@@ -61,6 +59,6 @@ export interface BenchmarkTasks {
    * Names of the local files, with LANG for the language, and their format, for tasks that the harness lacks.
    */
   readonly data?: { readonly files: string; readonly rows: string };
-  /** A caveat below the benchmark's tables. */
+  /** Caveat below the benchmark's tables. */
   readonly caveat?: string;
 }

@@ -314,7 +314,7 @@ const declared = {
       rows: 'question, answer; NAME is the language in English: swahili',
     },
     caveat:
-      'Variants of one problem count as problems of their own, though they are alike: intervals are too narrow.',
+      'Variants of one problem count as separate problems although they are alike, so intervals are too narrow.',
   },
   afrimgsm: {
     title: 'AfriMGSM',
@@ -440,7 +440,7 @@ const declared = {
 
 export type BenchmarkName = keyof typeof declared;
 
-/** The paper's benchmarks (Table 5), perplexity for small models, and benchmarks of later papers. */
+/** Paper's benchmarks (Table 5), perplexity for small models, and benchmarks of later papers. */
 export const benchmarks: Readonly<Record<BenchmarkName, BenchmarkTasks>> = declared;
 
 export const isBenchmarkName = (name: string): name is BenchmarkName => Object.hasOwn(benchmarks, name);
@@ -464,9 +464,7 @@ export const tasksOf = (
 export const spelled = (language: EvaluationLanguage, spelling: Spelling = 'code'): string =>
   spelling === 'name' && language.name === 'macedonian' ? 'north_macedonian' : language[spelling];
 
-/**
- * Formats a list of columns. Columns that differ only in their last character become the first and the last.
- */
+/** Formats a list of columns. Columns that differ only in their last character become first and last. */
 const shortened = (columns: readonly string[]): string =>
   [...groupBy(columns, (name) => (/[_ \w]([0-9]|_[a-d])$/.test(name) ? name.slice(0, -1) : name)).values()]
     .map((names) => (names.length < 2 ? names[0] : `${names[0]} … ${names.at(-1)}`))

@@ -4,14 +4,14 @@ import { LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
 import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { YamlRefused, yamlValue } from '../../../core/texts/yaml.js';
 
-// Folders of task files from the user (`include:`). If two files define a task, the harness only logs it, so
-// duplicates are found here.
+// Folders of task files from the user (`include:`). If two files define the same task, the harness only logs
+// it, so layerloom finds duplicates itself.
 
 const skipped: readonly string[] = ['__pycache__', '.ipynb_checkpoints'];
 
 const ownBeginning = 'layerloom_';
 
-/** Longest chain of includes; a longer one is circular. */
+/** Maximum depth of includes; a longer chain is circular. */
 const mostNested = 20;
 
 interface IncludedTask {
@@ -23,8 +23,7 @@ interface IncludedTask {
  * Finds the tasks and groups in `*.yaml` files at any depth, like the harness.
  *
  * @returns file by task, in the order of folders and files
- * @throws INCLUDE_INVALID for a missing folder, two files of one task, and names of
- *   layerloom's own tasks
+ * @throws INCLUDE_INVALID for a missing folder, two files of one task, and names of layerloom's own tasks
  */
 export const readIncludedTasks = async (
   directories: readonly string[],
@@ -53,7 +52,7 @@ const addTasks = async (directory: string, tasks: Map<string, IncludedTask>): Pr
       former !== undefined
         ? `${former} and ${file} both define the task ${task}`
         : task.startsWith(ownBeginning)
-          ? `${file} defines ${task}, and names that begin with ${ownBeginning} are layerloom's own`
+          ? `${file} defines ${task}, but names that begin with ${ownBeginning} are reserved for layerloom`
           : undefined;
     if (reason !== undefined) throw new LayerloomError('INCLUDE_INVALID', { directory, reason });
     tasks.set(task, { directory, file });

@@ -7,7 +7,7 @@ import { readIncludedTasks } from './included-tasks.js';
 import { isLocalOnly, localTaskOf } from './local/local-data.js';
 import { runsCode } from './task-facts.js';
 
-/** Our task files, which load data from the hub. */
+/** Task files of layerloom, which load data from the hub. */
 export const shippedTasks = shipped('tasks');
 
 interface TaskPlaces {
@@ -29,8 +29,8 @@ export interface PreparedTasks {
 }
 
 /**
- * Returns the benchmarks without local files, which use the hub. If the directory has no data at all, returns
- * none.
+ * Returns the benchmarks that use the hub because the directory lacks their files. Returns none if the
+ * directory has no data at all.
  */
 const notInDirectory = (
   local: readonly string[],
@@ -74,7 +74,7 @@ export const prepareTasks = async (
     }
     const localTask = localTaskOf(task);
     if (localTask === undefined) {
-      if (data !== undefined) notes.push(`${task} takes its data from the hub: \`data:\` is not for it`);
+      if (data !== undefined) notes.push(`${task} takes its data from the hub: it cannot read \`data:\``);
       continue;
     }
     if (data === undefined) {
@@ -103,7 +103,7 @@ export const prepareTasks = async (
     }
   }
   for (const benchmark of notInDirectory(local, failures)) {
-    notes.push(`${benchmark} takes its data from the hub: ${data} has none of it`);
+    notes.push(`${benchmark} takes its data from the hub: ${data} has no file of it`);
     for (const task of failures.keys())
       if (localTaskOf(task)?.benchmark === benchmark && !isLocalOnly(task)) failures.delete(task);
   }
@@ -119,7 +119,7 @@ export const prepareTasks = async (
       );
   const code = running.filter(runsCode);
   if (code.length > 0)
-    notes.push(`${code.join(', ')}: runs the programs that models write, with your rights`);
+    notes.push(`${code.join(', ')}: runs programs that models wrote, with your permissions`);
   return {
     includePaths: [...(local.length > 0 ? [folder] : shipped.length > 0 ? [shippedTasks] : []), ...include],
     included: new Map([...included].map(([task, { directory }]) => [task, directory])),

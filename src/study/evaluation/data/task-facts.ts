@@ -4,27 +4,28 @@ import { benchmarks, spelled } from './benchmarks.js';
 import { type EvaluationLanguage, languages } from './local/languages.js';
 
 export interface TaskFacts {
-  /** The name in tables: `MGSM`. Means over languages are of tasks with the same name. */
+  /** Benchmark's name in tables: `MGSM`. Means over languages are of tasks with this name. */
   readonly benchmark: string;
-  /**
-   * The language's name, `swahili`; an unknown language's code. For FLORES, the language other than English.
-   */
+  /** Language's name, `swahili`; an unknown language's code. For FLORES, the language other than English. */
   readonly language: string;
   /** FLORES' direction of translation; null for other tasks. */
   readonly direction: 'from English' | 'to English' | null;
   readonly headline: readonly string[];
   readonly higherIsBetter: boolean;
-  /** Few-shot examples in the paper's Table 5, else the harness's default; null for perplexity. */
+  /**
+   * Number of few-shot examples, from Table 5 for the paper's benchmarks, else the harness's default; null
+   * for perplexity.
+   */
   readonly shots: number | null;
   readonly asks: Asks;
   /** Maps equivalent answers to the same text; undefined if only identical texts are equivalent. */
   readonly sameAnswer: TaskForm['sameAnswer'];
   readonly problems: number | undefined;
-  /** A caveat below the benchmark's tables. */
+  /** Caveat below the benchmark's tables. */
   readonly caveat: string | undefined;
 }
 
-/** A task's form and language; null for a task without languages. */
+/** Task's form and language; null for a task without languages. */
 export interface TaskMatch {
   readonly benchmark: BenchmarkTasks;
   readonly form: TaskForm;
@@ -68,7 +69,6 @@ const directionOf = (task: string): TaskFacts['direction'] => {
   return task.endsWith('_eng') ? 'to English' : 'from English';
 };
 
-/** Returns a task's facts; undefined for undeclared benchmarks. */
 export const taskOf = (task: string): TaskFacts | undefined => {
   const match = matchTask(task);
   if (match === undefined) return undefined;
@@ -97,7 +97,7 @@ export const generatesNothing = (task: string): boolean => {
   return asks === 'choices' || asks === 'likelihoods';
 };
 
-/** True for tasks known to run generated code, which the harness does by consent only. */
+/** True for tasks known to run generated code; the harness requires consent. */
 export const runsCode = (task: string): boolean => taskOf(task)?.asks === 'programs';
 
 /** Metrics for tasks that `taskOf` does not know, in order of preference. */
@@ -112,9 +112,9 @@ const usual = [
 ];
 
 /**
- * Returns the metric that judges a task, as `metric,filter`.
+ * Returns the metric that scores a task, as `metric,filter`.
  *
- * @param metrics of the task's result, with or without standard errors
+ * @param metrics names in the task's result, with or without standard errors
  * @param declared the experiment's own benchmarks, whose metric is preferred
  */
 export const headlineMetric = (

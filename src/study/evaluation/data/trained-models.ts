@@ -13,7 +13,7 @@ const askedData = z.object({
 
 export type AskedData = z.output<typeof askedData>;
 
-/** A training run in its manifest; earlier versions recorded less. */
+/** Training run in its manifest; earlier versions recorded less. */
 export const runFacts = z.object({
   language: short.nullable(),
   method: short,

@@ -6,13 +6,13 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 
 // Hashes of training texts show whether a problem was trained on without revealing the texts.
 
-/** The manifest of a training with the hashes of its rows. */
+/** Manifest of a training with the hashes of its rows. */
 export const trainingName = 'training.json';
 
-/** Most hashes to keep. If there are more, the smallest are kept, which are a random sample. */
+/** Maximum number of hashes. If there are more, the smallest are kept, which are a random sample. */
 const mostHashes = 50_000;
 
-/** Shortest text that is hashed, in characters; shorter ones, such as answers, do not identify a problem. */
+/** Minimum length in characters. Shorter texts, such as answers, do not identify a problem. */
 const leastCharacters = 20;
 
 export interface TextHashes {
@@ -22,7 +22,7 @@ export interface TextHashes {
   readonly isSample: boolean;
 }
 
-/** Keeps letters and digits, without a label such as `Question:`. Returns undefined for a short text. */
+/** Keeps only letters and digits, without a label such as `Question:`. Returns undefined for a short text. */
 const essenceOf = (text: string): string | undefined => {
   const essence = text
     .slice(0, 1 << 16)
@@ -41,7 +41,7 @@ export const hashesOf = (text: string): string[] =>
     return essence === undefined ? [] : [hashOf(essence)];
   });
 
-/** Returns each column, and all columns joined, because a prompt and its completion may form one text. */
+/** Returns each text column, and all joined, because a prompt and its completion may form one text. */
 const textsOf = (row: unknown): string[] => {
   if (!isObject(row)) return [];
   const texts = Object.values(row).filter((value): value is string => typeof value === 'string');

@@ -7,7 +7,7 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 export const harnessName = 'lm_eval';
 
 /**
- * A Python program that exits with 0 if lm_eval is installed. A folder `lm_eval` in the working directory
+ * Python program that exits with 0 if lm_eval is installed. A folder `lm_eval` in the working directory
  * does not count.
  */
 const isInstalled = `import importlib.util, os, sys
@@ -16,7 +16,7 @@ origin = found.origin if found is not None else None
 sys.exit(origin is None or os.path.dirname(os.path.dirname(os.path.abspath(origin))) == os.getcwd())`;
 
 export interface FoundHarness {
-  /** The command for the shell: `lm_eval`, or `/usr/bin/python3 -m lm_eval`. */
+  /** Command for the shell: `lm_eval`, or `/usr/bin/python3 -m lm_eval`. */
   readonly command: string;
   /** Path of lm_eval or of the Python that has it. */
   readonly file: string;
@@ -34,7 +34,7 @@ export const findHarness = (path: string): FoundHarness | undefined => {
     : { command: `${shellWord(python)} -m ${harnessName}`, file: python };
 };
 
-/** Defaults to `lm_eval`, because the commands may run on another machine. */
+/** Defaults to `lm_eval` even if it is not found, because the commands may run on another machine. */
 export const harnessCommand = (given: string | undefined): string =>
   given ?? findHarness(process.env['PATH'] ?? '')?.command ?? harnessName;
 
@@ -47,7 +47,7 @@ export const checkHarness = (command: string): void => {
   const [word = ''] = command.trim().split(' ');
   if (!command.split(' ').every((each) => each === '' || isPlainWord(each)) || word.includes('=')) return;
   const { status, error } = spawnSync('sh', ['-c', 'command -v "$1"', 'sh', word], { stdio: 'ignore' });
-  // If no process can start, the run itself reports it.
+  // If no process can start, the run reports it.
   if (status === 0 || error !== undefined) return;
   const others = command === harnessName ? ', and no Python there has it' : '';
   throw new LayerloomError('HARNESS_MISSING', { command, reason: `${word} is not on the PATH${others}` });

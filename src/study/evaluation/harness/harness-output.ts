@@ -15,7 +15,7 @@ import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
 import { adapterKeys, type ToldWeights, toldWeights } from './told-weights.js';
 
-/** A task in a `results_*.json` of the harness, with its samples. */
+/** Task in a `results_*.json` of the harness, with its samples. */
 export interface HarnessResult
   extends Omit<
     EvaluationResult,
@@ -98,7 +98,7 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
       if (found.some((each) => each !== undefined) && problems.length < scored)
         throw invalidResult(
           file,
-          `is of ${scored} problems of ${task}, and its samples have ${problems.length}`,
+          `scored ${scored} problems of ${task}, but its samples have ${problems.length}`,
         );
       return {
         ...shared,
@@ -141,12 +141,12 @@ const readResults = async (file: string): Promise<HarnessResults> => {
   const { data, error } = resultsSchema.safeParse(value);
   if (data !== undefined) return data;
   const [issue] = error.issues;
-  throw invalidResult(file, `is no results file of lm_eval: ${issue?.path.join('.')}: ${issue?.message}`);
+  throw invalidResult(file, `is not a results file of lm_eval: ${issue?.path.join('.')}: ${issue?.message}`);
 };
 
 const timeIn = (file: string, { date }: HarnessResults): string => {
   const time = new Date(Number(date ?? 0) * 1000);
-  if (Number.isNaN(time.getTime())) throw invalidResult(file, `states no time: date is ${date}`);
+  if (Number.isNaN(time.getTime())) throw invalidResult(file, `has no valid time: date is ${date}`);
   return time.toISOString();
 };
 
@@ -179,7 +179,7 @@ const membersOf = (
     if (open.has(each)) throw invalidResult(file, `has ${each} among the tasks of the group ${each}`);
     if (seen.has(each)) return;
     if (open.size === mostNested)
-      throw invalidResult(file, `has groups of tasks in more than ${mostNested} others`);
+      throw invalidResult(file, `nests groups of tasks more than ${mostNested} deep`);
     seen.add(each);
     const inner = of(subtasks, each) ?? [];
     if (inner.length === 0) members.add(each);
@@ -197,7 +197,7 @@ const countIn = (
   which: 'original' | 'effective',
 ): number => members.reduce((total, task) => total + (of(whole['n-samples'], task)?.[which] ?? 0), 0);
 
-/** Derives the scored rows from the problems, because the harness does not record `--samples`. */
+/** Derives the scored rows from the problems, because results do not record `--samples`. */
 const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], all: number): Rows | null => {
   if (typeof limit === 'number') {
     const end = limit < 1 ? Math.ceil(limit * all) : limit;

@@ -13,10 +13,10 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { tensorsThatDiffer, type WeightsInPlace, WeightsToLoad } from '../servers/weights-to-load.js';
 import type { EvaluationSettings } from '../settings.js';
 
-/** The tested version; others cause a warning. */
+/** Tested version; others cause a warning. */
 export const knownHarnessVersion = '0.4.13';
 
-/** Our program that runs the harness for several models, and its protocol's version. */
+/** Python program that runs the harness for several models, and its protocol's version. */
 const program = shipped('python/layerloom_eval');
 const programVersion = 1;
 
@@ -26,11 +26,11 @@ const greetingMs = 30_000;
 const greetingSchema = z.object({
   program: z.literal(programVersion),
   lm_eval: z.string().nullable(),
-  /** Functions and arguments that we use and this version lacks. */
+  /** Functions and arguments that layerloom uses but this version lacks. */
   lacks: z.array(z.string()).default([]),
 });
 
-/** The command line of 0.4.10 and later; older harnesses are unsupported. */
+/** Command line of 0.4.10 and later; older harnesses are unsupported. */
 const commandLineOfRuns = 'lm_eval run --config';
 
 interface NotKept {
@@ -45,15 +45,12 @@ const fingerprintSchema = z.record(
 
 const loadedSchema = z.object({ tensors: z.number(), bytes: z.number(), whole: z.boolean() });
 
-/**
- * A line printed by the program: at most one after loading and before the first request, and one at the end.
- */
+/** A line of the program: at most one after loading and before the first request, and one at the end. */
 const lineSchema = z.union([
   z.object({ loaded: loadedSchema, fingerprint: fingerprintSchema }),
   z.object({ code: z.number(), text: z.string().optional() }),
 ]);
 
-/** The part of a model's weights that was loaded. */
 export interface LoadedWeights {
   /** True if the back end loaded the whole model itself. */
   readonly whole: boolean;
@@ -80,13 +77,11 @@ export interface WrongWeights {
 }
 
 interface ProcessRun {
-  /** The words after `lm_eval`, or a prompt. */
+  /** Words after `lm_eval`, or a prompt. */
   readonly words: readonly string[] | TrialWords;
   /** Log file, to which output is appended. */
   readonly log: string;
-  /**
-   * Absolute path of a checkpoint, or the weights of an unwritten merge. Undefined if a server holds them.
-   */
+  /** Absolute path of a checkpoint, or the weights of an unwritten merge. Undefined if a server has them. */
   readonly weights: string | WeightsInPlace | undefined;
   /** How tensors that stay loaded are checked. */
   readonly fingerprint: EvaluationSettings['fingerprint'];

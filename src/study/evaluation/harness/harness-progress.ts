@@ -6,13 +6,12 @@ export interface Requests {
 }
 
 /**
- * Matches the harness's progress bars over requests:
- * `Running generate_until requests: 12%|█▏ | 3/25 [00:10<…`. Bars over contexts, tokens and texts do not
- * match.
+ * Matches the harness's progress bars over requests: `Running generate_until requests: 12%|█▏ | 3/25
+ * [00:10<…`. Bars over contexts, tokens and texts do not match.
  */
 const bar = /(?:Running [\w ]+ requests|Requesting API|Processed prompts):\s+\d+%\|[^|]*\|\s*(\d+)\/(\d+) \[/;
 
-/** Matches the line before the requests of a kind: the number of cached ones, and the rest. */
+/** Matches the line before the requests of a kind. It has the numbers of cached and remaining ones. */
 const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
 
 /**
@@ -53,7 +52,7 @@ export class RequestCounter {
 
   #begin(before: number, remaining: number): void {
     const kind = { total: before + remaining, cached: before };
-    // The log's last line may be incomplete, and is read again when the log grows.
+    // The log's last line may be incomplete; it is read again when the log grows.
     if (this.#bar === undefined && this.#kind?.total === kind.total) return;
     this.#earlier += this.#bar === undefined ? 0 : (this.#kind?.total ?? this.#ended + this.#bar.total);
     [this.#kind, this.#ended, this.#bar] = [kind, 0, undefined];

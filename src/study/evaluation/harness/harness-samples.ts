@@ -10,7 +10,7 @@ import { sampleHashesSchema, sampleSchema } from './harness-schema.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Largest file to read, in bytes; it is parsed as one string. */
+/** Maximum file size: a file is parsed as one string. */
 const longest = { most: constants.MAX_STRING_LENGTH, what: 'a file of samples' };
 
 /**

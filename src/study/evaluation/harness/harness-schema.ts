@@ -1,8 +1,9 @@
 import * as z from 'zod';
 
-// The used parts of the harness's output. Results may come from other people and are untrusted.
+// The parts of the harness's output that layerloom uses. Results may come from other people, so they are
+// untrusted.
 
-/** A name that becomes part of file names. */
+/** Name that becomes part of file names. */
 const name = z
   .string()
   .min(1)
@@ -15,7 +16,7 @@ const rows = z.int().min(0);
 const config = z.object({
   model: z.string().nullish(),
   model_args: z.union([z.string(), z.looseObject({ pretrained: place, model: place })]).nullish(),
-  // A number of rows; below 1, a share of them.
+  // A number of rows; below 1, a share of the rows.
   limit: z
     .number()
     .positive()
@@ -50,7 +51,7 @@ export const resultsSchema = z.object({
 export type HarnessResults = z.infer<typeof resultsSchema>;
 export type HarnessConfig = HarnessResults['config'];
 
-/** A line of `samples_*.jsonl`. Further keys are metrics. */
+/** Line of `samples_*.jsonl`. Further keys are metrics. */
 export const sampleSchema = z.looseObject({
   doc_id: rows,
   metrics: z.array(z.string()),

@@ -30,7 +30,7 @@ import { type Requests, watchRequests } from './harness-progress.js';
 import { weightsArguments } from './loaded-model.js';
 import { promptArguments } from './prompt-arguments.js';
 
-/** A run of one model on tasks with the same number of few-shot examples. */
+/** Run of one model on tasks with the same number of few-shot examples. */
 export interface HarnessRun {
   readonly name: string;
   /** Absolute path of the checkpoint. */
@@ -47,9 +47,9 @@ export interface HarnessRun {
   readonly includePaths: readonly string[];
   /** URL of a server, for back ends that use one. */
   readonly server: string | undefined;
-  /** The server's name for the checkpoint; default: its path. */
+  /** Server's name for the checkpoint; default: its path. */
   readonly servedName?: string | undefined;
-  /** The directory of results; made if needed, and kept. */
+  /** Directory of results; made if needed, and kept. */
   readonly directory: string;
 }
 
@@ -163,10 +163,10 @@ export const commandLine = (
 ): string => withVariables([command, ...words.map(shellWord)].join(' '), environment);
 
 interface Execution {
-  /** The harness's command for the shell: `lm_eval`, or `python -m lm_eval`. */
+  /** Harness's command for the shell: `lm_eval`, or `python -m lm_eval`. */
   readonly command: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** A process shared by successive models; undefined for one process per run. */
+  /** Process shared by successive models; undefined for one process per run. */
   readonly kept?: HarnessProcess | undefined;
   readonly log: string;
   readonly signal?: AbortSignal | undefined;
@@ -185,7 +185,7 @@ interface Execution {
 export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
   checkHarness(execution.command);
   const words = await prepareRun(run);
-  // The new process now loads the whole model.
+  // After a difference, runs again: a new process loads the whole model.
   if ((await executed(run, words, execution)).length > 0) {
     const still = await executed(run, words, execution);
     if (still.length > 0)
@@ -230,7 +230,7 @@ const executed = async (
       const end = await inKept();
       if (end === undefined && run.inPlace !== undefined && !isServed)
         throw new LayerloomError('IN_PLACE_REFUSED', {
-          reason: `the process of ${execution.command} cannot be kept, and one of its own loads what the directory has`,
+          reason: `the process of ${execution.command} cannot be kept, and a new process would load the directory's files instead of the merge`,
         });
       return end ?? (await own.run(output));
     },
@@ -337,9 +337,9 @@ const noDataSet = (printed: string): { readonly dataSet: string; readonly reason
   if (name === undefined) return undefined;
   const remedy =
     cause === 'OfflineModeIsEnabled'
-      ? 'HF_HUB_OFFLINE is set: unset it once'
-      : `the hub cannot be reached (${cause}): fetch it where it can`;
-  const reason = `its data set ${name} is not on this machine, and ${remedy}, or name local data (data: in evaluate: of an experiment, ${optionName('set', 'data=DIR')} for models)`;
+      ? 'HF_HUB_OFFLINE is set: unset it for one run'
+      : `the hub cannot be reached (${cause}): download it where it can be reached`;
+  const reason = `its data set ${name} is not on this machine; ${remedy}, or name local data (data: in evaluate: of an experiment, ${optionName('set', 'data=DIR')} for models)`;
   return { dataSet: name, reason };
 };
 

@@ -15,7 +15,7 @@ import { baseOf } from '../../../core/plan/compile/adapters/named-base.js';
 
 /**
  * Returns the absolute path that programs should load, or `BASE+ADAPTER`. If a model is named by a file,
- * makes a directory of links to its files, because programs would also read other files beside it.
+ * makes a directory of links to its files, because programs would also read the other files of its folder.
  *
  * @param views parent of such directories, kept between runs
  * @throws NOT_AS_LOADED; WRITE_FAILED; the codes of `readModel`

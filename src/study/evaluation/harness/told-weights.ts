@@ -1,4 +1,3 @@
-/** The weights that arguments of the harness name. */
 export interface ToldWeights {
   /** Paths of a checkpoint and of an adapter, if any; or a server's name for a model. */
   readonly paths: readonly string[];

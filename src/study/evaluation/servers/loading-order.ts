@@ -4,14 +4,14 @@ import type { ModelContents } from '../model-contents.js';
 export interface Load {
   readonly bytes: number;
   readonly ofBytes: number;
-  /** True if no tensor of the previous model stays. */
+  /** True if all tensors of the previous model are replaced. */
   readonly isWhole: boolean;
 }
 
 /**
- * Orders models so that little has to be loaded. Each lane (program) takes the model nearest to its present
- * one. Among equally near models it takes the one that shares least with all others, because that one would
- * cost most at the end.
+ * Orders models so that little has to be loaded. Each lane (program) takes the model that differs least from
+ * its present one. Among equals it takes the one that shares least with all others, which would cost most at
+ * the end.
  *
  * On the paper's grids, the total is within 8 % of a lower bound (minimum spanning tree). Lanes share one
  * queue; each further lane costs about one whole model.
@@ -46,7 +46,7 @@ export class LoadingOrder {
     return { bytes: bytes ?? ofBytes, ofBytes, isWhole: bytes === undefined };
   }
 
-  /** Returns the first of the models nearest to the lane's present one. */
+  /** Returns the first of the models that differ least from the lane's present one. */
   nextOf<M extends { readonly name: string }>(lane: number, models: readonly M[]): M | undefined {
     const table = this.#tableOf();
     const held = this.#rowHeldBy(lane);

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { reasonOf } from '../../../core/base/errors/errors.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-/** A failure that a new server may not have. */
+/** A failure that may not recur on a new server. */
 export class ServerError extends Error {}
 
 /** A failure that any server would have. */
@@ -29,20 +29,20 @@ const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string>
     for await (const chunk of body) {
       chunks.push(chunk);
       bytes += chunk.length;
-      // `break` leaves the loop and so closes the connection.
+      // `break` also closes the connection.
       if (bytes > mostBytes) break;
     }
   } catch (error) {
-    throw new ServerError(`${url} broke off its answer (${reasonOf(error)})`);
+    throw new ServerError(`${url} ended its answer too early (${reasonOf(error)})`);
   }
-  if (bytes > mostBytes) throw new PermanentError(`${url} sends an answer of more than ${mostBytes} bytes`);
+  if (bytes > mostBytes) throw new PermanentError(`${url} sent more than ${mostBytes} bytes`);
   return Buffer.concat(chunks).toString();
 };
 
 interface RequestLimits {
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal | undefined;
-  /** The option or mode that the server needs, for messages about unknown paths. */
+  /** Option or mode that the server needs, for messages about missing paths. */
   readonly needs: string;
 }
 
@@ -70,9 +70,7 @@ export class ServerClient {
     const text = await this.text(path, body);
     const read = schema.safeParse(jsonOrNone(text));
     if (!read.success)
-      throw new ServerError(
-        `${this.url}${path} answered something else than expected: ${text.slice(0, 300)}`,
-      );
+      throw new ServerError(`${this.url}${path} gave an unexpected answer: ${text.slice(0, 300)}`);
     return read.data;
   }
 
@@ -96,7 +94,7 @@ export class ServerClient {
     });
     const text = await textOf(answer.body, url);
     if (answer.statusCode === 404)
-      throw new PermanentError(`${url} is not there: the server must be ${this.#needs}`);
+      throw new PermanentError(`${url} does not exist: the server must be ${this.#needs}`);
     if (answer.statusCode >= 300)
       throw new ServerError(`${url} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
     return text;

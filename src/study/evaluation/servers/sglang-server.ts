@@ -36,23 +36,21 @@ const emptyTensor = (name: string): string => {
 /**
  * Returns the number of workers.
  *
- * @throws PermanentError if the server lacks our loader or has unsupported options
+ * @throws PermanentError if the server lacks layerloom's loader or has unsupported options
  */
 const workersOf = async (server: ServerClient): Promise<number> => {
   const found = await server.json(serverSchema, '/server_info');
-  // Without our loader, the update would end SGLang.
+  // Without layerloom's loader, the update would end SGLang.
   if (!(found.custom_weight_loader ?? []).includes(loader))
     throw new PermanentError(`${server.url} was started without --custom-weight-loader ${loader}`);
   if (!isOfThisMachine(found.host))
     throw new PermanentError(`others could reach ${server.url}, which was started with --host ${found.host}`);
   if (found.pp_size !== 1 || found.dp_size !== 1)
-    throw new PermanentError(
-      `${server.url} is divided by --pp-size or --dp-size, and only --tp-size is known`,
-    );
+    throw new PermanentError(`${server.url} uses --pp-size or --dp-size; only --tp-size is supported`);
   return found.tp_size;
 };
 
-/** Loads weights through our custom weight loader, which SGLang calls with the model in each worker. */
+/** Loads weights through layerloom's weight loader, which SGLang calls with the model in each worker. */
 export const sglang: WeightServer = {
   title: 'SGLang',
   option: `--custom-weight-loader ${loader}`,
@@ -64,11 +62,13 @@ export const sglang: WeightServer = {
   exchange: async (server, request) => {
     const workers = Array.from({ length: await workersOf(server) }, (_, rank) => rank);
     const replies = await mkdtemp(join(tmpdir(), 'layerloom-exchange-')).catch((error: unknown) => {
-      throw new PermanentError(`the workers have no directory to answer in (${reasonOf(error)}): see TMPDIR`);
+      throw new PermanentError(
+        `cannot make a directory for the workers' answers (${reasonOf(error)}): check TMPDIR`,
+      );
     });
     try {
       const tensor = emptyTensor(JSON.stringify({ ...request, replies }));
-      // An open update blocks the next one. So the requests that begin and end an update ignore the abort.
+      // An open update blocks the next one, so an abort must not stop the begin or end of an update.
       const updates = server.unstoppable();
       await updates.json(updatedSchema, '/begin_weight_update', { selector: 'target' });
       const end = () => updates.json(updatedSchema, '/end_weight_update', {});
@@ -79,7 +79,7 @@ export const sglang: WeightServer = {
           selector: 'target',
         })
         .catch(async (error: unknown) => {
-          // Report the first error.
+          // Reports the first error.
           await end().catch(() => undefined);
           throw error;
         });
@@ -102,6 +102,6 @@ export const sglang: WeightServer = {
       sampling_params: { max_new_tokens: 1 },
     });
     if (meta_info.cached_tokens > 0)
-      throw new ServerError('it answers from its cache of prefixes for other weights');
+      throw new ServerError('it answers from a prefix cache that belongs to other weights');
   },
 };

@@ -10,7 +10,7 @@ import type { TensorToLoad } from './weights-to-load.js';
 const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]));
 
 export const partSchema = z.object({
-  /** The part's begin and end in each dimension of the tensor. */
+  /** Part's begin and end in each dimension of the tensor. */
   box: boxSchema,
   /** Columns of the box in hashed order; undefined if rows are hashed. */
   columns: z.array(z.int().nonnegative()).optional(),
@@ -82,7 +82,6 @@ const hashColumns = async (
   const count = rows[1] - rows[0];
   const picked = Buffer.alloc(columns.length * count * bytes);
   const row = width * bytes;
-  // Reads several whole rows at once.
   const rowsAtOnce = Math.max(1, Math.floor(chunkBytes / row));
   const chunk = Buffer.allocUnsafe(rowsAtOnce * row);
   for (let first = 0; first < count; first += rowsAtOnce) {
@@ -116,7 +115,7 @@ export class TensorShardHashes {
   readonly #hashes = new Map<string, string>();
 
   /**
-   * Returns tensors that differ from the files, or that the workers together do not hold completely.
+   * Returns tensors that differ from the files, or that no workers hold completely.
    *
    * @param asked `whole` rejects sampled hashes
    * @throws READ_FAILED

@@ -12,11 +12,14 @@ const hitsOf = async (server: ServerClient): Promise<number> => {
   const counts = [...metrics.matchAll(/^vllm:prefix_cache_hits_total(?:\{[^}]*\})? (\S+)$/gm)];
   const count = counts.reduce((sum, [, each]) => sum + Number(each), 0);
   if (counts.length === 0 || !Number.isFinite(count))
-    throw new ServerError(`${server.url}/metrics does not count hits of the cache of prefixes`);
+    throw new ServerError(`${server.url}/metrics lacks the counter of prefix cache hits`);
   return count;
 };
 
-/** Loads weights through our worker extension `vllm_weights.py`, which can be called in development mode. */
+/**
+ * Loads weights through layerloom's worker extension `vllm_weights.py`, which can be called in development
+ * mode.
+ */
 export const vllm: WeightServer = {
   title: 'vLLM',
   option: '--worker-extension-cls layerloom_eval.vllm_weights.Weights',
@@ -38,6 +41,6 @@ export const vllm: WeightServer = {
     const before = await hitsOf(server);
     await server.json(z.object({}), '/v1/completions', { model: servedName, prompt: probe, max_tokens: 1 });
     if ((await hitsOf(server)) > before)
-      throw new ServerError('it answers from its cache of prefixes for other weights');
+      throw new ServerError('it answers from a prefix cache that belongs to other weights');
   },
 };

@@ -2,7 +2,7 @@ import type { ServerClient } from './server-client.js';
 
 export interface WeightServer {
   readonly title: string;
-  /** The server's option that loads our code into its workers. */
+  /** Server's option that loads layerloom's code into its workers. */
   readonly option: string;
   /** Environment variables that the server gets with PYTHONPATH. */
   readonly variables: Readonly<Record<string, string>>;
@@ -14,5 +14,5 @@ export interface WeightServer {
   readonly emptyCache: (server: ServerClient, servedName: string) => Promise<void>;
 }
 
-/** A prompt longer than a block of any server's prefix cache. */
+/** Prompt longer than a block of any server's prefix cache. */
 export const probe = 'layerloom '.repeat(100);

@@ -27,7 +27,7 @@ export const faultInCommand = (
   const { title, option } = weightServers[kind];
   if (!command.includes(option.split(' ')[1] ?? ''))
     return { reason: 'starts a server that cannot exchange weights', expected: `${title} with ${option}` };
-  // Whoever reaches the server can replace its weights and call functions in its workers.
+  // Anybody who reaches the server can replace its weights and call functions in its workers.
   const hosts = [...command.matchAll(/--host[=\s]+(\S+)/g)].map(([, host = '']) =>
     host.replaceAll(/['"]/g, ''),
   );

@@ -56,7 +56,7 @@ interface ModelToHold {
   readonly name: string;
   readonly path: string;
   readonly inPlace?: WeightsInPlace | undefined;
-  /** Log file of a server that we start; output is appended. */
+  /** Log file of a server that layerloom starts; output is appended. */
   readonly log: string;
   readonly signal: AbortSignal | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
@@ -90,12 +90,13 @@ export class WeightSwapServer implements AsyncDisposable {
    * `WeightsToLoad`
    */
   async hold(model: ModelToHold): Promise<HeldModel> {
-    // The directory may have any weights, so a new server first loads all tensors.
+    // The directory's files may be another model's, so a new server first loads all tensors.
     const { path, inPlace } = model;
     const weights = await (inPlace === undefined
       ? this.#weights.of(path)
       : this.#weights.at(inPlace.tensors));
-    if (weights === undefined) throw this.#failed(model, 'the model is not made of safetensors files alone');
+    if (weights === undefined)
+      throw this.#failed(model, 'the model has weights in other formats than safetensors');
     const form = await formOf(path, weights);
     try {
       return await this.#held(model, weights, { form, whole: false });
@@ -152,7 +153,7 @@ export class WeightSwapServer implements AsyncDisposable {
   }
 
   async #stillHolds(server: ServerClient, model: ModelToHold, request: object): Promise<void> {
-    // Only we know the port of a server that we started.
+    // Only this process knows the port of a server that it started.
     if (this.#server?.own !== undefined) return;
     try {
       const answers = await this.#kind.exchange(server, { ...request, whole: false });
@@ -163,7 +164,7 @@ export class WeightSwapServer implements AsyncDisposable {
     }
     throw this.#failed(
       model,
-      `another program gave ${server.url} other weights while it answered: a server holds those of one model`,
+      `another program replaced the weights of ${server.url} while it answered; a server holds one model at a time`,
     );
   }
 
@@ -177,7 +178,9 @@ export class WeightSwapServer implements AsyncDisposable {
       this.#server = { url: server, form: await this.#formAt(server, model), own: undefined };
       if (this.#server.form !== form) {
         await this.end();
-        throw new PermanentError(`the server at ${server} was started for a model of another form`);
+        throw new PermanentError(
+          `the server at ${server} was started for a model with other configuration, tokenizer or shapes`,
+        );
       }
       return this.#server;
     }
@@ -192,7 +195,7 @@ export class WeightSwapServer implements AsyncDisposable {
   }
 
   #failed({ name, log }: ModelToHold, reason: string): LayerloomError {
-    // A running server has its own log elsewhere.
+    // A server that was already running has its log elsewhere.
     const of = this.#settings.serve === undefined ? undefined : log;
     return new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log: of });
   }
@@ -211,7 +214,7 @@ export class WeightSwapServer implements AsyncDisposable {
     const weights = isHere ? await this.#weights.of(root) : undefined;
     if (weights === undefined)
       throw new PermanentError(
-        `the server at ${url} was started for ${root}, which is no checkpoint on this machine`,
+        `the server at ${url} was started for ${root}, which is not a checkpoint on this machine`,
       );
     return formOf(root, weights);
   }
@@ -235,7 +238,7 @@ const refuseReached = async (url: string): Promise<void> => {
   const address = await reachedBy(url);
   if (address !== undefined)
     throw new PermanentError(
-      `others could reach the server at ${url}, by ${address}: let it listen at 127.0.0.1 alone`,
+      `others could reach the server at ${url}, by ${address}: let it listen only at 127.0.0.1`,
     );
 };
 

@@ -20,14 +20,14 @@ export interface TensorToLoad extends PlacedTensor {
   readonly key: string;
 }
 
-/** The weights of an unwritten merge; the files in its directory are another model's. */
+/** Weights of an unwritten merge. The merge's directory has the files of another model, the donor. */
 export interface WeightsInPlace {
   readonly tensors: readonly PlacedTensor[];
   /** Tensors of the directory's files, with the same names, shapes and dtypes. */
   readonly donated: readonly PlacedTensor[];
 }
 
-/** A program's hashes of tensors, whole or sampled. */
+/** Program's hashes of tensors, whole or sampled. */
 export type Fingerprint = Readonly<Record<string, { readonly whole: string } | { readonly samples: string }>>;
 
 /** Dtypes that can be exchanged, as in `exchange.py`. */
@@ -36,10 +36,13 @@ export const exchangedDtypes: readonly Dtype[] = [
   ...(['I64', 'I32', 'I16', 'I8', 'U8', 'BOOL'] as const),
 ];
 
-/** Runs of elements per sample, as in `exchange.py`. */
+/** Number of samples of a tensor, as in `exchange.py`. */
 const samples = 8;
 
-/** Identifies tensors by hashes of their bytes. Hashes a file range that several merges share only once. */
+/**
+ * Identifies tensors by hashes of their bytes. Hashes a range of a file only once, even if several merges
+ * share it.
+ */
 export class WeightsToLoad {
   readonly #keys = new Map<string, Promise<string>>();
 

@@ -26,27 +26,26 @@ import { mergedBy, shapeOf } from './merged-by.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
 import { Models, type Subject } from './subjects.js';
 
-/** A merge of an experiment. */
 export interface ExperimentMerge {
   /** Stable, readable, unique: `swahili/math-1+swh-2/default`. */
   readonly name: string;
-  /** The language; `all` for merges that belong to no single language. */
+  /** Language; `all` for merges that belong to no single language. */
   readonly language: string;
-  /** An expert's name or `soup`; null without a task expert. */
+  /** Expert's name or `soup`; null without a task expert. */
   readonly task: string | null;
   readonly languageExpert: string | null;
   readonly method: string;
   /** Parameters, with defaults. */
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** The recipe, with models as `NAME=PATH`. Recipes with the same soup share its object. */
+  /** Recipe, with models as `NAME=PATH`. Recipes with the same soup share its object. */
   readonly recipe: RecipeInput;
   readonly path: string;
-  /** The entry's index, for `experiment.locate(['merges', entry])`, and its name. */
+  /** Entry's index, for `experiment.locate(['merges', entry])`, and its name. */
   readonly entry: number;
   readonly entryName: string;
 }
 
-/** Most merges of an experiment; more are surely a mistake. */
+/** Maximum number of merges in an experiment; more are surely a mistake. */
 const mostMerges = 100_000;
 
 /**
@@ -71,7 +70,7 @@ export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
 interface Expanding extends MergeEntry {
   readonly index: number;
   readonly method: Text;
-  /** The method in merges' names; undefined if the entry has one method only. */
+  /** Method in merges' names; undefined if the entry has one method only. */
   readonly label: string | undefined;
 }
 
@@ -101,7 +100,7 @@ const expandEntry = (
   if (before + size > mostMerges)
     throw invalidRecipe(entry.tree.mark, {
       key: entry.name,
-      reason: `this comes to ${size} merges, and an experiment has ${mostMerges} at most`,
+      reason: `this would give ${size} merges; an experiment has at most ${mostMerges}`,
     });
   const defaults = defaultsOf(method);
   refuseOtherModels(entry.tree);
@@ -171,8 +170,8 @@ const refuseFiles = ({ name, filesOfModels }: Method<never>, { method: { mark } 
   if (filesOfModels === undefined) return;
   throw invalidRecipe(mark, {
     key: name,
-    reason: `takes ${filesOfModels}, a file for each model, and merges of an experiment have other models each`,
-    expected: `another method, or for each merge a recipe of ${name} by itself, for \`${layerloomCommand('merge')}\``,
+    reason: `takes ${filesOfModels}, a file for each model, but each merge of an experiment has other models`,
+    expected: `another method, or a separate recipe with ${name} for each merge, for \`${layerloomCommand('merge')}\``,
   });
 };
 
@@ -206,7 +205,6 @@ const parametersOf = (
     ...Object.fromEntries(
       settingNames()
         .filter((name) => experiment[name] !== undefined && !entries.has(name))
-        // `tokenizer` has its own `source`.
         .filter((name) => name !== 'tokenizerSource' || !entries.has('tokenizer'))
         .map((name) => [name, experiment[name]]),
     ),
@@ -219,14 +217,14 @@ interface BaseQuestion {
   readonly method: Method<never>;
   readonly experiment: Experiment;
   readonly entry: Expanding;
-  /** True if each expert is merged alone, so that no other can be the base. */
+  /** True if each expert is merged alone, so that no other expert can be the base. */
   readonly isSingle: boolean;
 }
 
 /**
- * Returns a function from subject to base. The base is the entry's own (`task`, `language` and `base` mean
- * models of the experiment), or the experiment's if the method or its weights need one. For slerp and similar
- * methods it is the task expert.
+ * Returns a function from subject to base. The base is the entry's `base` (where `task`, `language` and
+ * `base` mean models of the experiment), or the experiment's if the method or its weights need one. For slerp
+ * and similar methods it is the task expert.
  */
 const baseFor = (
   given: unknown,
@@ -238,7 +236,7 @@ const baseFor = (
   if (isSingle && (given === 'task' || given === 'language'))
     throw invalidRecipe(entry.tree.entries.get('base')?.value.mark ?? entry.tree.mark, {
       key: given,
-      reason: 'model merges each expert alone, without another one to begin from',
+      reason: 'with model, each expert is merged alone, so no other expert can be its base',
       expected: 'base, or a path',
     });
   if (given === 'task' || (given === undefined && startsFromBase && !isSingle))
@@ -251,11 +249,11 @@ const baseFor = (
   throw invalidRecipe(entry.tree.entries.get(key)?.value.mark ?? entry.tree.mark, {
     key: isMagnitude ? 'magnitude' : method.name,
     reason: 'needs the model that the experts were fine-tuned from',
-    expected: 'base: and its path at the top of the experiment',
+    expected: 'base: PATH at the top of the experiment',
   });
 };
 
-/** Checks one recipe of a configuration, because its other recipes differ only in models. */
+/** Checks one recipe per configuration, because the others differ only in models. */
 const check = (
   recipe: RecipeInput,
   entry: Expanding,

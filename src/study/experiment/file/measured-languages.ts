@@ -13,9 +13,7 @@ export interface MeasuredModel {
 
 export interface EvaluatedLanguages {
   readonly ownLanguages: readonly string[];
-  /** Languages under `evaluate.tasks`. */
   readonly evaluatedLanguages: readonly string[];
-  /** `evaluate.every_language`. */
   readonly everyLanguage: boolean;
 }
 

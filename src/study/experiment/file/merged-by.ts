@@ -11,11 +11,11 @@ import { windowsOf } from './windows.js';
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** An entry's models and their form in recipes. */
+/** Models of an entry, and how recipes name them. */
 export interface Merged {
   /**
-   * Returns a configuration's subjects, because it decides the windows of runs. Without a configuration,
-   * returns as many subjects as any has.
+   * Returns a configuration's subjects; the configuration decides the windows of runs. Without a
+   * configuration, returns those of the configuration that has most.
    */
   readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
   readonly roles: readonly string[];
@@ -35,8 +35,8 @@ export const mergedBy = (
     if (found !== undefined)
       throw invalidRecipe(found.key, {
         key,
-        reason: 'an experiment merges its own experts, by pairs',
-        expected: 'task and language, which say which of them',
+        reason: 'an experiment merges pairs of its experts',
+        expected: 'task and language, which select experts',
       });
   }
   if (isOfRuns(tree)) {
@@ -44,7 +44,7 @@ export const mergedBy = (
     if (given !== undefined && !('until' in shapeOf(method)))
       throw invalidRecipe(given.key, {
         key: 'run',
-        reason: `${method.name} averages no checkpoints of runs`,
+        reason: `${method.name} cannot average checkpoints of runs`,
         expected: 'method: soup',
       });
     return {
@@ -66,7 +66,7 @@ export const mergedBy = (
       if (found !== undefined)
         throw invalidRecipe(found.key, {
           key,
-          reason: 'stands beside model, which merges each expert alone',
+          reason: 'is set together with model, which merges each expert alone',
           expected: 'model alone, or task and language for pairs',
         });
     }

@@ -39,15 +39,15 @@ import { type Partitions, partitionsOf } from './blocks/partitions.js';
 import { checkpointReferences, isOfRuns, type Runs, runsOf } from './blocks/runs.js';
 import type { SearchSettings } from './blocks/search-block.js';
 
-/** A parsed experiment: names are unique and paths absolute. Methods' parameters are not checked yet. */
+/** Parsed experiment: names are unique and paths absolute. Methods' parameters are not checked yet. */
 export interface Experiment extends z.output<typeof plainSettings> {
   /** Absolute path; undefined if the experiment was given as an object. */
   readonly file: string | undefined;
   /** Base of relative paths. */
   readonly directory: string;
-  /** The file's text; for an object, its YAML. */
+  /** File's text; for an object, its YAML. */
   readonly text: string;
-  /** The base: an absolute path or `org/name`, with an optional prefix `NAME=`. */
+  /** Base: an absolute path or `org/name`, with an optional prefix `NAME=`. */
   readonly base: string | undefined;
   readonly tasks: Experts;
   readonly languages: ReadonlyMap<string, Experts>;
@@ -71,7 +71,7 @@ export interface Experiment extends z.output<typeof plainSettings> {
 /** Experts by name: absolute paths or `org/name`. */
 export type Experts = ReadonlyMap<string, string>;
 
-/** An entry of `merges`: a method and its parameters; each may be a list of values to try. */
+/** Entry of `merges`: a method and its parameters; each may be a list of values to try. */
 export interface MergeEntry {
   readonly name: string;
   readonly tree: Mapping;
@@ -84,8 +84,8 @@ const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with ta
 const kindOfFile = (): DocumentKind => ({ ...kind, keys: [...known(), ...recipeKeys] });
 
 /**
- * Reads an experiment's file. Relative paths start from its folder. A text beginning with `{` is itself the
- * experiment: its paths start from the working directory, and messages call it `experiment`.
+ * Reads an experiment's file. Relative paths start from its folder. If `file` begins with `{`, it is the
+ * experiment's text. Paths then start from the working directory, and messages call it `experiment`.
  *
  * @throws RECIPE_INVALID, with file, line and column
  */
@@ -148,7 +148,7 @@ const spelt = (value: unknown): unknown => {
       throw new LayerloomError('RECIPE_INVALID', {
         file: 'experiment',
         key,
-        reason: `stands beside ${name}, which means the same`,
+        reason: `is set together with ${name}, which means the same`,
       });
     made[name] = of;
   }
@@ -164,13 +164,16 @@ interface MergePlace {
 const read = async (text: string, { label, file, directory }: MergePlace): Promise<Experiment> => {
   const [document, second] = parseDocuments(text, label, file === undefined ? kind : kindOfFile());
   if (second !== undefined)
-    throw invalidRecipe(second.mark, { reason: 'a second document', expected: 'one experiment in a file' });
+    throw invalidRecipe(second.mark, {
+      reason: 'there is a second document',
+      expected: 'one experiment in a file',
+    });
   if (
     !document.entries.has('merges') &&
     (document.entries.has('method') || document.entries.has('merge_method'))
   )
     throw invalidRecipe(document.mark, {
-      reason: `this is a recipe, which \`${layerloomCommand('merge')}\` runs, and no experiment`,
+      reason: `this is a recipe, which \`${layerloomCommand('merge')}\` runs, not an experiment`,
       expected: 'merges: a list of entries with a method each',
     });
   checkKeys(document.entries, 'the experiment', known());
@@ -182,7 +185,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
   const runs = await runsOf(entries.get('runs'), { directory, names });
   const merges = await mergesOf(needed('merges').value, directory);
-  // An experiment without merges of experts may lack one kind of expert.
+  // If all merges average runs, either kind of expert may be missing.
   const expertsIn = (key: string) =>
     merges.every(({ tree }) => isOfRuns(tree)) && !entries.has(key) ? undefined : needed(key).value;
   const [taskTree, languageTree] = [expertsIn('tasks'), expertsIn('languages')];
@@ -264,7 +267,7 @@ const expertsOf = async (
 
 const expectNames = (tree: Tree, key: string, expected: string): Entries => {
   const { entries, mark } = expectMapping(tree, key, expected);
-  if (entries.size === 0) throw invalidRecipe(mark, { key, reason: 'nothing is in it', expected });
+  if (entries.size === 0) throw invalidRecipe(mark, { key, reason: 'it is empty', expected });
   return entries;
 };
 
@@ -281,7 +284,7 @@ const languagesOf = async (
     if (former !== undefined)
       throw invalidRecipe(key, {
         key: language,
-        reason: `the language at ${placeOf(former)} has this name in another case`,
+        reason: `the language at ${placeOf(former)} has the same name in upper or lower case`,
       });
     seen.set(folded(language), key);
     languages.set(language, await expertsOf(value, language, 'a language expert', directory, names));
@@ -304,8 +307,8 @@ const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> =>
     if (former !== undefined)
       throw invalidRecipe(mark, {
         key: name,
-        reason: `the merge at ${placeOf(former)} has this name too`,
-        expected: 'names that tell the directories apart',
+        reason: `the merge at ${placeOf(former)} has the same name`,
+        expected: 'different names',
       });
     seen.set(folded(name), mark);
     const entries = inCamelCase(given.entries, 'the merge');

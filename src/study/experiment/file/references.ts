@@ -2,15 +2,15 @@ import { nameOfModel } from './blocks/models.js';
 import { evaluatedLanguagesOf, measuredLanguages } from './measured-languages.js';
 import type { Experiment } from './read-experiment.js';
 
-/** A model that merges are compared with. */
+/** Model that merges are compared with. */
 export interface ExperimentReference {
   readonly name: string;
   /** `base`, `task`, `language`, or the user's word: `joint`, `checkpoint`. */
   readonly role: string;
   readonly languages: readonly string[];
   /**
-   * Languages of a language expert or limited model, regardless of `every_language`. Averages over experts
-   * use them.
+   * Languages of a language expert or limited reference, regardless of `every_language`; used by averages
+   * over experts.
    */
   readonly expertIn?: readonly string[];
   readonly model: string;

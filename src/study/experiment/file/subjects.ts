@@ -6,11 +6,11 @@ import type { ModelInput, RecipeInput } from '../../../core/methods/recipes.js';
 import type { Experiment, Experts } from './read-experiment.js';
 
 export interface Subject {
-  /** The language; `all` for models that belong to no single one. */
+  /** Language; `all` for models that belong to no single one. */
   readonly language: string;
-  /** A name or `soup`; null without a task expert. */
+  /** Name or `soup`; null without a task expert. */
   readonly task: string | null;
-  /** A name, `soup` or `all-soup`; null without a language expert. */
+  /** Name, `soup` or `all-soup`; null without a language expert. */
   readonly languageExpert: string | null;
   /** Prefix of the merge's name: `swahili/math-1+swh-2`. */
   readonly directory: string;
@@ -102,8 +102,8 @@ const pairOf = (language: string, task: Choice, expert: Choice): Subject => ({
 });
 
 /**
- * Returns the experts of a merge of one model each. In `model`, `task` and `language` mean all experts of
- * that kind. Task experts belong to no language, and go under `all`.
+ * Returns the subjects of an entry that merges each expert alone. In `model`, `task` and `language` mean all
+ * experts of that kind. Task experts belong to no language, and go under `all`.
  *
  * @throws RECIPE_INVALID without `model`, or for an unknown expert
  */

@@ -22,7 +22,7 @@ export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | und
   const names = textsOf(merge, 'run', [...runs.keys()]);
   const wanted = stepsOf(merge);
   const given = window?.value.kind === 'leaf' ? window.value.value : undefined;
-  // Other types are refused by the recipe's check.
+  // The recipe's check refuses other types.
   const least = typeof given === 'number' ? given : 1;
   const subjects = names.flatMap((name) => {
     const { path, steps } = valueAt(runs, name);
@@ -50,7 +50,7 @@ export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | und
   if (subjects.length === 0)
     throw invalidRecipe(window?.value.mark ?? merge.mark, {
       key: 'window',
-      reason: `no run has ${least} checkpoints up to a step that is asked for`,
+      reason: `no run has ${least} checkpoints up to a requested step`,
       expected: 'a smaller window',
     });
   return subjects;

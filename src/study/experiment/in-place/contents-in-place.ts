@@ -12,7 +12,8 @@ import {
 import type { PlacedMerges } from './plan-in-place.js';
 
 /**
- * Identifies an unwritten merge's weights without reading them; undefined if the merge is not planned.
+ * Identifies an unwritten merge's weights without reading them. Returns undefined if the merge is not
+ * planned.
  *
  * @throws READ_FAILED, the codes of `planRecipe`
  */

@@ -42,11 +42,11 @@ export interface InPlaceOptions extends Omit<BatchPlanOptions, 'assume'>, Omit<R
   readonly beside: string;
 }
 
-/** An unwritten merge, ready to load. Disposing removes its directory. */
+/** Unwritten merge, ready to load. Disposing removes its directory. */
 export interface MergeToLoad extends AsyncDisposable {
   /** Directory with the merge's small files and the donor's weights. */
   readonly path: string;
-  /** The merge's weights; undefined if there is no donor and `path` has them. */
+  /** Merge's weights; undefined if there is no donor and `path` has them. */
   readonly weights: WeightsInPlace | undefined;
 }
 
@@ -135,7 +135,6 @@ export class MergesInPlace implements AsyncDisposable {
     return this.#scratch.directory;
   }
 
-  /** True for planned merges, also refused ones. */
   has(name: string): boolean {
     return this.merges.has(name) || this.#refusedBy(name) !== undefined;
   }

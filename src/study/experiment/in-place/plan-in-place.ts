@@ -19,7 +19,7 @@ export interface PlacedMerge {
   /** Computed tensors by layer; whole shards if there is no donor. */
   readonly computed: readonly DistinctShard[];
   /**
-   * The donor: an input with the merge's tensor names, shapes and dtypes, which programs load first. Without
+   * Donor: an input with the merge's tensor names, shapes and dtypes, which programs load first. Without
    * a donor, the merge must be written.
    */
   readonly donor: CheckpointIndex | undefined;
@@ -87,8 +87,8 @@ const divide = (
     return [{ tensor: { name, dtype, shape, begin: source.begin, end: source.end, file }, source }];
   });
   if (copied.length === 0) return { copied: [], computed: [whole], part: partOf([], identify, [whole]) };
-  // Divides computed tensors by layer in any layout, because other merges have the same computed layers
-  // beside other copies.
+  // Divides computed tensors by layer in any layout, because other merges combine the same computed layers
+  // with other copies.
   const ofLayers = groupBy(
     whole.tensors.filter(({ expression, part }) => expression.kind !== 'copy' || part !== undefined),
     ({ layer }) => layer,
@@ -137,7 +137,7 @@ const tensorsIn = (path: string, opened: Opened): StoredCopy[] => {
   });
 };
 
-/** Finds the donor: an input that transformers loads in the same way as the merge. */
+/** Returns an input that transformers loads in the same way as the merge; undefined if no input does. */
 const donorOf = (
   wanted: readonly Pick<PlacedTensor, 'name' | 'dtype' | 'shape'>[],
   { opened }: BatchPlan<BatchMerge>,

@@ -27,7 +27,7 @@ export interface Scored {
   readonly scoreErrors?: Readonly<Record<string, ScoreError>>;
 }
 
-/** A merge's entry in `experiment.json`. */
+/** Merge's entry in `experiment.json`. */
 export interface MergeRecord extends Scored {
   readonly name: string;
   readonly language: string;
@@ -40,7 +40,7 @@ export interface MergeRecord extends Scored {
   readonly state: MergeState;
   /** SHA-256 of the weights; equal weights have equal scores. */
   readonly weights?: string;
-  /** For merges with statistics: SHA-256 of recipe and inputs, which dry runs use. */
+  /** SHA-256 of recipe and inputs, for merges that depend on statistics. Dry runs find the merge by it. */
   readonly basis?: string;
   readonly shards: { readonly shared: number; readonly new: number };
   /** Input bytes of new shards; a shared shard counts for the first merge that has it. */
@@ -53,7 +53,6 @@ export interface MergeRecord extends Scored {
 
 const leftReasons = ['weights', 'settings', 'unmade', 'gone'] as const;
 
-/** Results that no longer count for a model. */
 export interface LeftResults {
   readonly model: string;
   /** Why: weights or settings changed, the merge became impossible, or the model was removed. */
@@ -62,7 +61,6 @@ export interface LeftResults {
   readonly results: Readonly<Record<string, string>>;
 }
 
-/** Options that merges depend on, with the experiment's text. */
 export interface RecordedOptions {
   /** Base of relative paths in the text. */
   readonly directory: string;
@@ -74,7 +72,7 @@ export interface RecordedOptions {
   readonly analysis?: string;
 }
 
-/** The contents of `experiment.json`. */
+/** Contents of `experiment.json`. */
 export interface ExperimentRecord {
   readonly layerloom: string;
   readonly state: 'running' | 'done' | 'incomplete';
@@ -91,7 +89,6 @@ export interface ExperimentRecord {
   /** Absent if empty. */
   readonly left?: readonly LeftResults[];
   readonly cost: BatchCost;
-  /** Bytes read and shards written by the last run. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly seconds: number;
@@ -172,7 +169,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
   first: z.array(z.string()).readonly().exactOptional(),
-  // Reports accept any block; evaluations check it.
+  // Reports accept a block that evaluations would refuse.
   evaluate: z
     .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
       error: 'expected tasks: a list of names for each language',
@@ -188,7 +185,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
     )
     .readonly()
     .exactOptional(),
-  // The values are only displayed, never computed with.
+  // Only displayed.
   cost: z.custom<BatchCost>(isObject),
   bytesRead: z.number(),
   bytesWritten: z.number(),

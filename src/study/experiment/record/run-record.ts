@@ -57,7 +57,7 @@ export class RunRecord {
     const { out, store = join(out, '.store'), first } = this.#options;
     const seconds = (performance.now() - this.#started) / 1000;
     const isNothingDone = state === 'done' && [...this.#outcomes.values()].every(({ isKept }) => isKept);
-    // A run that made nothing has no figures of its own, so it keeps the former ones.
+    // If nothing was made, the record keeps the former figures.
     const figures =
       isNothingDone && this.#former?.state === 'done' ? this.#former : { cost, ...moved, seconds };
     return {

@@ -48,11 +48,11 @@ export interface EvaluationOutcome {
   readonly warnings: readonly string[];
   readonly seconds: number;
   /**
-   * Bytes that shared processes loaded, and the size of their models. Processes that are not shared report
+   * Bytes that shared processes loaded, and the size of their models. Processes for single models report
    * neither.
    */
   readonly weights: { readonly loaded: number; readonly ofModels: number };
-  /** Merges that were scored in place, and bytes computed for them; null without `inPlace`. */
+  /** Number of merges scored in place, and bytes computed for them; null without `inPlace`. */
   readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
   readonly experiment: ExperimentRecord;
 }
@@ -81,8 +81,8 @@ export const evaluateExperiment = async (
     if (!(error instanceof LayerloomError) || error.code !== 'INTERRUPTED') throw error;
     const answers = options.resume ? 'kept' : 'lost';
     const fate = options.resume
-      ? `kept, and with ${optionName('resume')} it continues from them`
-      : `lost, which ${optionName('resume')} keeps`;
+      ? `kept, and ${optionName('resume')} continues from them`
+      : `lost, unless ${optionName('resume')} is set`;
     const state = `finished scores are in ${place}, and the same command scores the rest; answers of models that were being scored are ${fate}`;
     throw new LayerloomError('INTERRUPTED', { state, evaluation: place, answers }, { cause: error });
   }
@@ -200,7 +200,7 @@ class Evaluation {
       (error: unknown) => {
         if (!(error instanceof LayerloomError)) throw error;
         if (error.code !== 'INTERRUPTED')
-          this.#warnings.add(`${error.message}; if its models are moved, their results are not found again`);
+          this.#warnings.add(`${error.message}; if its models are moved, their results will not be found`);
       },
     );
     return {
@@ -227,7 +227,7 @@ class Evaluation {
     const [name, ...others] = opened.withoutDonor;
     if (name !== undefined)
       this.#warnings.add(
-        `${name}${others.length === 0 ? '' : ` and ${others.length} other merges`} cannot be exchanged with the tensors of a model, since none has tensors of the same names, shapes and dtypes; written to ${opened.directory}, and removed when all is scored`,
+        `${name}${others.length === 0 ? '' : ` and ${others.length} other merges`} cannot be scored in place, because no model has tensors of the same names, shapes and dtypes; written to ${opened.directory}, and removed at the end`,
       );
     return opened;
   }
@@ -297,7 +297,7 @@ class Evaluation {
   #checkVersion({ harness }: FoundResult['result']): void {
     if (harness.version !== knownHarnessVersion)
       this.#warnings.add(
-        `lm_eval ${harness.version} was used; its tasks and figures may differ from those of ${knownHarnessVersion}, which this layerloom was checked with`,
+        `lm_eval ${harness.version} was used; its tasks and figures may differ from those of ${knownHarnessVersion}, with which this layerloom was tested`,
       );
   }
 

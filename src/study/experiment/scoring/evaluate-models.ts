@@ -21,7 +21,6 @@ import { type EvaluationPlan, planEvaluation } from './plan-evaluation.js';
 import { pathOf } from './requests/models-to-score.js';
 import { usualScores } from './usual-scores.js';
 
-/** Options of `evaluateModels`. */
 export interface EvaluateModelsOptions extends Omit<EvaluateOptions, 'only' | 'part' | 'inPlace' | 'expect'> {
   /** Directory for results, made if needed; default `scores`. */
   readonly out?: string | undefined;
@@ -33,7 +32,7 @@ export interface EvaluateModelsOptions extends Omit<EvaluateOptions, 'only' | 'p
   readonly settings?: Omit<Evaluation, 'tasks' | 'limit'> | undefined;
 }
 
-/** Key for directly named tasks, in place of a language. */
+/** Key for tasks that were named without a language. */
 const ownTasks = 'tasks';
 
 /**
@@ -104,7 +103,7 @@ const described = async (
   const directory = resolve(out);
   const measured = tasksOf({ tasks, benchmarks: names, languages });
   const given = await named(models);
-  // If the call is refused, nothing is left behind.
+  // Checks models first, so that a refused call leaves nothing behind.
   if (options.download !== true)
     for (const model of Object.values(given)) await pathOf({ kind: 'reference', model });
   const former = (await hasRecord(directory)) ? await formerOf(directory) : undefined;
@@ -119,7 +118,7 @@ const described = async (
   };
   const experiment = await parseExperiment(input);
   const scoring = { ...options, only: Object.keys(given), tasks: Object.values(measured).flat() };
-  // Faults in settings are reported before those of the harness.
+  // Reports faults in settings before those of the harness.
   settingsOf(experiment, directory, scoring);
   return { directory, experiment, input, isThere: former !== undefined, scoring };
 };
@@ -148,11 +147,7 @@ const tasksOf = ({
     }
   if (Object.keys(measured).length > 0) return measured;
   throw names.length === 0
-    ? invalidParameter(
-        'tasks',
-        undefined,
-        'tasks of the harness, or benchmarks: nothing says what to measure',
-      )
+    ? invalidParameter('tasks', undefined, 'at least one task of the harness, or a benchmark')
     : invalidParameter(
         'benchmarks',
         names,
@@ -177,7 +172,11 @@ const named = async (models: readonly string[]): Promise<Record<string, string>>
     const own = basename(nameOfModel(model));
     const former = found.get(folded(own));
     if (former !== undefined && former[1] !== rest)
-      throw invalidParameter('models', given, `names that differ, as NAME=MODEL: ${former[1]} is ${own} too`);
+      throw invalidParameter(
+        'models',
+        given,
+        `different names, given as NAME=MODEL: ${former[1]} is also named ${own}`,
+      );
     found.set(folded(own), [own, rest]);
   }
   return Object.fromEntries(found.values());
@@ -192,7 +191,7 @@ const formerOf = async (directory: string): Promise<{ models: Record<string, str
     throw invalidParameter(
       'out',
       directory,
-      `a new directory, or one of scores of models alone: this is an experiment, whose models \`${layerloomCommand('evaluate', argument(directory))}\` scores`,
+      `a new directory, or one that only has scores of models: this is an experiment, whose models \`${layerloomCommand('evaluate', argument(directory))}\` scores`,
     );
   const tasks = Object.entries((evaluate?.tasks ?? {}) as Record<string, string | readonly string[]>);
   return {

@@ -11,17 +11,19 @@ import type { ModelToScore } from './requests/models-to-score.js';
 import type { RunningRequests } from './requests/time-left.js';
 import type { ScoringOutcome } from './score-model.js';
 
-/** Options of `evaluateExperiment`. */
 export interface EvaluateOptions {
-  /** The harness's command for the shell; default `lm_eval`. */
+  /** Harness's command for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
   /** Patterns of model names; `*` stands for any text. */
   readonly only?: readonly string[] | undefined;
-  /** Score part `index` of `count` of the models. Several processes may also score at once without parts. */
+  /**
+   * Score only part `index` of `count` of the models. Not needed for several processes: they divide the
+   * models among themselves.
+   */
   readonly part?: Part | undefined;
-  /** Models scored at once; default as in `evaluate:`. */
+  /** Number of models scored at once; default as in `evaluate:`. */
   readonly jobs?: number | undefined;
-  /** Rows of every task within `problems`: the first so many, or a range, end exclusive. */
+  /** Rows of every task, within `problems`: the first `limit` rows, or a range, end exclusive. */
   readonly limit?: number | undefined;
   readonly rows?: readonly [from: number, to: number] | undefined;
   /** Only these tasks of `evaluate:`. */
@@ -52,9 +54,8 @@ export interface EvaluateOptions {
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 
-/** Progress of an evaluation. */
 export interface EvaluationProgress {
-  /** Models finished, now or earlier, including failures. */
+  /** Number of finished models, including failures and those of earlier runs. */
   readonly done: number;
   readonly failed: number;
   readonly total: number;
@@ -62,7 +63,7 @@ export interface EvaluationProgress {
   readonly running: readonly string[];
   /** Merges that a batch may still make. */
   readonly waiting: number;
-  /** As shown by the harness's progress bars. */
+  /** Requests, as shown by the harness's progress bars. */
   readonly requests: readonly RunningRequests[];
   /** Estimated seconds, from results and requests; null if unknown. */
   readonly secondsLeft: number | null;
@@ -94,7 +95,7 @@ export const settingsOf = (
     throw invalidParameter(
       'jobs',
       settings.jobs,
-      `at most ${baseUrls.length}, one for each server of base_url, which holds the weights of one model`,
+      `at most ${baseUrls.length}: each server of base_url holds one model at a time`,
     );
   const wanted = new Map(
     [...settings.tasks].map(([language, of]) => [
@@ -120,7 +121,7 @@ export const selectModels = (
     throw invalidParameter(
       'only',
       only?.join(' '),
-      `names of models, in which * is any text, such as ${models[0]?.name} or ${models.at(-1)?.name}`,
+      `names of models; * stands for any text, as in ${models[0]?.name} or ${models.at(-1)?.name}`,
     );
   return models.filter(
     (model, index) => isNamed(model) && (part === undefined || index % part.count === part.index),

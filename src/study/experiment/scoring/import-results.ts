@@ -29,7 +29,7 @@ export interface ImportOutcome {
   readonly directory: string;
   readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
   readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
-  /** Warnings about results that do not count, because shots, seed or token limit differ. */
+  /** Warnings about results that do not count, because shots, seed, sampling or token limit differ. */
   readonly warnings: readonly string[];
   readonly experiment: ExperimentRecord;
 }
@@ -68,7 +68,7 @@ export const importResults = async (directory: string, from: string): Promise<Im
   if (files.length === 0)
     throw new LayerloomError('READ_FAILED', {
       file: resolve(from),
-      reason: 'there is no results_*.json of lm_eval in it',
+      reason: 'it contains no results_*.json of lm_eval',
     });
   const imported = new Map<string, { model: string; task: string; file: string }>();
   const failed: { file: string; code: string; message: string }[] = [];
@@ -85,7 +85,7 @@ export const importResults = async (directory: string, from: string): Promise<Im
     }
   const { own, refused } = separate(found);
   for (const { file, error } of refused) noteFailure(file, error);
-  // Sorts the newest to the end, so that it replaces older results of the same identity.
+  // Imports the newest last, so that it replaces older results of the same identity.
   const wanted = own.toSorted((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
   for (const { result, model } of wanted)
     try {
@@ -141,7 +141,7 @@ const takeOver = async (
   if (taken.length > 0) return taken;
   throw new LayerloomError('RESULTS_FOREIGN', {
     file: from,
-    reason: 'it has no result of weights and tasks of the experiment',
+    reason: 'no result in it has the weights and a task of the experiment',
   });
 };
 
@@ -152,7 +152,7 @@ const warningOf = (
   settings: EvaluationSettings,
 ): string[] => {
   const textOf = ({ fewshot, seed, maxTokens, sampling }: Asked): string =>
-    `${fewshot} shots, seed ${seed}, ${sampling === null ? 'greedy answers' : `answers drawn by ${sampling}`} and ${maxTokens === null ? "the task's own longest answer" : `answers of ${maxTokens} tokens at most`}`;
+    `${fewshot} shots, seed ${seed}, ${sampling === null ? 'greedy answers' : `answers sampled with ${sampling}`} and ${maxTokens === null ? "the task's own token limit" : `at most ${maxTokens} tokens`}`;
   const asked = samplesOf(task, settings).map(({ sample }) =>
     textOf({
       fewshot: settings.fewshotOf(task) ?? result.fewshot,
@@ -164,7 +164,7 @@ const warningOf = (
   const there = textOf(result);
   if (asked.includes(there)) return [];
   return [
-    `${file}: ${task} has ${there}; the experiment asks for ${asked[0]}${asked.length > 1 ? `, and ${asked.length - 1} further seeds` : ''}, so that it is no score of it`,
+    `${file}: ${task} has ${there}; the experiment asks for ${asked[0]}${asked.length > 1 ? `, and ${asked.length - 1} more seeds` : ''}, so it does not count`,
   ];
 };
 
@@ -183,8 +183,8 @@ const wantedIn = async (file: string, models: readonly Candidate[]): Promise<Mat
       file,
       reason:
         first === undefined
-          ? 'it has no figures of any task'
-          : `evaluate: asks ${first.model.name} for ${first.model.tasks.join(', ')}, and it has ${results.map(({ task }) => task).join(', ')}`,
+          ? 'it has no metrics of any task'
+          : `evaluate: asks ${first.model.name} for ${first.model.tasks.join(', ')}, but it has ${results.map(({ task }) => task).join(', ')}`,
     });
   return wanted;
 };
@@ -199,13 +199,13 @@ const take = async (
   if (weights === undefined)
     throw new LayerloomError('RESULTS_FOREIGN', {
       file,
-      reason: `${model.name} is not there, so that nothing tells which weights it is a result of`,
+      reason: `${model.name} does not exist, so the result's weights are unknown`,
     });
   const made = await timeOf(model);
   if (Date.parse(result.started) < made)
     throw new LayerloomError('RESULTS_FOREIGN', {
       file,
-      reason: `it is of other weights: it was made on ${result.started}, and ${model.name} was written on ${new Date(made).toISOString()}`,
+      reason: `it has other weights: it was made on ${result.started}, but ${model.name} was written on ${new Date(made).toISOString()}`,
     });
   const written = await results.write(
     { ...result, ...{ layerloom: version, model: model.name, weights, source: 'imported' as const } },

@@ -24,14 +24,14 @@ export const checkInPlace = (
 ): void => {
   const refused = (reason: string) => new LayerloomError('IN_PLACE_REFUSED', { reason, directory });
   if (separate && (serve !== undefined || baseUrls.length === 0))
-    throw refused(`with ${optionName('separate')} each model has a process of its own`);
+    throw refused(`with ${optionName('separate')} each model has its own process`);
   if (exchange !== undefined) return;
   if (serve !== undefined || baseUrls.length > 0)
-    throw refused(
-      'evaluate: asks a server that loads directories, and has no exchange: for one that takes weights',
-    );
+    throw refused('the server of evaluate: loads directories; set exchange: if its weights can be replaced');
   if (backend !== 'hf')
-    throw refused(`evaluate: has backend: ${backend}, and only hf and servers with exchange: take weights`);
+    throw refused(
+      `evaluate: has backend: ${backend}, but only hf and servers with exchange: can replace weights`,
+    );
 };
 
 const refusedRecord = (directory: string, reason: string): LayerloomError =>
@@ -47,7 +47,10 @@ const recordedMerges = async (
   keep: boolean,
 ): Promise<{ readonly merges: readonly ExperimentMerge[]; readonly given: BatchPlanOptions }> => {
   if (options === undefined)
-    throw refusedRecord(directory, 'an earlier version wrote it, without what its merges are planned by');
+    throw refusedRecord(
+      directory,
+      'an earlier version wrote it, without the options needed to plan its merges',
+    );
   const { directory: from, layout, maxShardSize, checksums, analysis } = options;
   const file = join(directory, recordName);
   const experiment = withOptions(await readExperimentText(text, file, from), options);
@@ -78,7 +81,7 @@ export const openInPlace = async (
   );
   if (changed === undefined) return opened;
   await opened[Symbol.asyncDispose]();
-  throw refusedRecord(directory, `the models of ${changed.name} have changed since it was recorded`);
+  throw refusedRecord(directory, `the models of ${changed.name} have changed since the record was written`);
 };
 
 export interface PlannedInPlace {

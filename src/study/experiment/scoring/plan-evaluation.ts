@@ -27,19 +27,18 @@ import { checkExperimentTasks } from './requests/check-tasks.js';
 import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './requests/models-to-score.js';
 import { lackingSamples, samplesOf } from './requests/wanted-results.js';
 
-/** A task and how many models lack a result in it. */
+/** Task, and the number of models that lack a result in it. */
 export interface PlannedTask {
   readonly task: string;
-  /** Models without a result, counting equal weights once. */
+  /** Number of models without a result; equal weights count once. */
   readonly models: number;
-  /** Number of problems; null if unknown. */
   readonly problems: number | null;
   /** Seconds with one model at a time; null if not measured. */
   readonly secondsPerProblem: number | null;
   readonly seconds: number | null;
 }
 
-/** The duration of scoring, estimated from results in a directory. */
+/** Duration of scoring, estimated from results in a directory. */
 export interface ScoringTime {
   readonly tasks: readonly PlannedTask[];
   readonly jobs: number;
@@ -53,14 +52,13 @@ export interface OrderedModel {
   readonly name: string;
   /** Index, from 0, of the job that scores the model if all models take equally long. */
   readonly job: number;
-  /** Bytes to load; null if unknown. */
   readonly bytes: number | null;
 }
 
 export interface WeightsToBeLoaded {
   readonly loaded: number;
   readonly ofModels: number;
-  /** Number of models loaded whole, and in part. */
+  /** Number of models loaded whole, and in part (`exchanged`). */
   readonly whole: number;
   readonly exchanged: number;
 }
@@ -80,14 +78,13 @@ export interface EvaluationPlan extends ScoringTime {
    * different.
    */
   readonly weights: WeightsToBeLoaded | null;
-  /** Numbers of models with all results, and of results. */
+  /** Number of models with all results (`kept`), and number of results (`there`). */
   readonly kept: number;
   readonly there: number;
   readonly failed: readonly (ScoreError & { readonly model: string })[];
   /** Tasks that cannot be run, and tasks that cannot be checked without the harness. */
   readonly impossible: readonly (ScoreError & { readonly task: string })[];
   readonly unchecked: readonly string[];
-  /** Cost of scoring in place; null without `inPlace`. */
   readonly inPlace: CostInPlace | null;
 }
 
@@ -95,7 +92,7 @@ type PlannedRecord = Pick<ExperimentRecord, 'references' | 'merges' | 'first'> &
   readonly evaluate?: ExperimentRecord['evaluate'] | undefined;
 };
 
-/** @param models a task occurs once for each answer to its problems */
+/** @param models each has a task once for every answer to its problems */
 export const scoringTime = (
   models: readonly Pick<ModelToScore, 'tasks'>[],
   settings: EvaluationSettings,
@@ -133,8 +130,7 @@ export const scoringTime = (
  * Plans `evaluateExperiment`: models and tasks without results, and their duration.
  *
  * @param given instead of the record in the directory
- * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER,
- * INTERRUPTED
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER, INTERRUPTED
  */
 export const planEvaluation = async (
   directory: string,
@@ -144,7 +140,7 @@ export const planEvaluation = async (
   const place = resolve(directory);
   const record: PlannedRecord = given ?? (await readRecord(place));
   const settings = settingsOf(record, place, options);
-  // Earlier runs on single models may have scored other tasks.
+  // Earlier evaluations of single models may have scored other tasks.
   const wanted = [...settings.tasks].filter(([, of]) => of.length > 0).map(([key, of]) => [key, [...of]]);
   const evaluate = { ...record.evaluate, tasks: Object.fromEntries(wanted) as Record<string, string[]> };
   const { failed: faults, unchecked } = await checkExperimentTasks(

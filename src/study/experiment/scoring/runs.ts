@@ -84,7 +84,7 @@ export const answersLeft = async (
   const asked = tasks.filter((task) => !without.has(task));
   const samples = asked.flatMap((task) => samplesOf(task, settings));
   const keys = groupsOf(samples, settings).flatMap((group) =>
-    // Tasks run together. After a failure, they run one by one.
+    // Tasks run together and, after a failure, one by one.
     [group.tasks, ...group.tasks.map((task) => [task])].map((own) =>
       keyOf({ ...group, tasks: own }, weights, settings),
     ),

@@ -29,7 +29,6 @@ import { logNameOf } from './requests/running-requests.js';
 import { backendIn, lackingSamples, resultsOf } from './requests/wanted-results.js';
 import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
 
-/** Outcome of scoring one model. */
 export interface ScoringOutcome {
   readonly model: string;
   /**
@@ -87,7 +86,7 @@ export interface ScoringContext {
   readonly scoring: Scoring;
   readonly results: ResultFiles;
   readonly failures: ScoreFailures;
-  /** A GPU for CUDA_VISIBLE_DEVICES. */
+  /** GPU for CUDA_VISIBLE_DEVICES. */
   readonly device: string | undefined;
   readonly baseUrl: string | undefined;
   readonly force: boolean;
@@ -97,9 +96,9 @@ export interface ScoringContext {
   readonly signal: AbortSignal | undefined;
   readonly onRun: (tasks: readonly string[]) => void;
   readonly onRequests: (requests: Requests) => void;
-  /** A process shared by all runs; undefined if each run has its own. */
+  /** Process shared by all runs; undefined if each run has its own. */
   readonly kept: HarnessProcess | undefined;
-  /** The server that exchanges weights; undefined for a plain server, or one per model. */
+  /** Server that exchanges weights; undefined for a plain server, or one per model. */
   readonly exchanging: WeightSwapServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
@@ -203,7 +202,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
           await failures.remove({ weights, task: result.result.task });
         }
       } else if (own.length > 1 && ran.failure.code === 'HARNESS_FAILED')
-        // If several tasks fail together, each is tried alone.
+        // If several tasks fail together, each is tried separately.
         queue.unshift(...own.map((task) => runOf(model.name, { ...group, tasks: [task] }, scoring, place)));
       else if (ran.isForAll) for (const task of own) scoring.exclude(task, ran.failure);
       else for (const task of own) await fail(task, ran.failure);
@@ -232,7 +231,7 @@ const attempt = async <T>(
     return { value: await work() };
   } catch (error) {
     if (!(error instanceof LayerloomError) || endsAll.includes(error.code)) throw error;
-    // Data that are missing fail for every model.
+    // A missing data set fails for every model.
     const isForAll = error.code === 'HARNESS_FAILED' && 'dataSet' in error.details;
     return { failure: { code: error.code, message: error.message }, isForAll };
   }
@@ -302,7 +301,7 @@ const runOnce = async (
       throw new LayerloomError('HARNESS_FAILED', {
         model: model.name,
         log,
-        reason: 'its weights were replaced while it was scored',
+        reason: 'its weights changed while it was scored',
       });
     await context.stillHolds?.();
     const ofTasks = run.tasks.map((task) => {
@@ -310,8 +309,8 @@ const runOnce = async (
       if (result !== undefined && result.fewshot === (run.fewshot ?? result.fewshot)) return result;
       const reason =
         result === undefined
-          ? `it gave no figures of ${task}; is it a tag of tasks? Name the tasks themselves`
-          : `it took ${result.fewshot} worked examples of ${task}, as the task's file states, and not ${run.fewshot}; write fewshot: {${task}: ${result.fewshot}}`;
+          ? `the harness gave no metrics of ${task}; if it is a tag, name its tasks instead`
+          : `the harness used ${result.fewshot} worked examples for ${task}, as the task's file says, instead of ${run.fewshot}; write fewshot: {${task}: ${result.fewshot}}`;
       throw new LayerloomError('HARNESS_FAILED', { model: model.name, reason, log });
     });
     const written: FoundResult[] = [];
@@ -338,7 +337,7 @@ const writeResult = (
       weights,
       source: 'run' as const,
       rows: rows.get(result.task) ?? null,
-      // The harness spells seeds and back ends differently.
+      // The experiment's spelling of seeds and back ends, which the harness spells differently.
       seed: settings.seedOf(sample),
       sampling: settings.samplingTextOf(result.task),
       maxTokens: settings.maxTokensOf(result.task),

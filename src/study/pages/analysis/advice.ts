@@ -6,7 +6,7 @@ import type { Shares } from '../../../core/measure/analysis/shares.js';
 import type { Side } from '../../../core/methods/framework/part-names.js';
 import { groupsOfPairs, isNamedByRoles } from '../components/data/pair-groups.js';
 
-/** A share within this fraction of an even spread over the layers counts as even. */
+/** Tolerance: a share that differs from an even spread by less than this fraction counts as even. */
 const even = 0.1;
 
 const inSwap: Readonly<Record<Side, Readonly<Record<How, string>>>> = {
@@ -16,7 +16,7 @@ const inSwap: Readonly<Record<Side, Readonly<Record<How, string>>>> = {
     same: "a swap replaces these by the language expert's",
   },
   language: {
-    less: 'a swap takes these, and leaves out the layers changed most',
+    less: 'a swap takes these, but leaves out the layers changed most',
     more: 'a swap takes these, which hold much of what was learnt',
     same: 'a swap takes these',
   },
@@ -75,7 +75,10 @@ const sentenceOf = (
   ].join(' ');
 };
 
-/** Says which changes a swap keeps: without transitions, and averaging outside the layers. */
+/**
+ * Describes how much of the change a swap keeps, drops and averages. The swap has no transition layers, and
+ * averages tensors outside the layers.
+ */
 const ofWhole = (findings: readonly Finding[], role: Side): string => {
   const percentOf = (part: keyof Finding['whole']): string =>
     spanned(
@@ -170,7 +173,7 @@ const pairSentence = (
   const number = `mean cosine ${mean} over the layers${whole}`;
   const said: Readonly<Record<Direction, string>> = {
     nothing: `${names} changed no layer in common.`,
-    independent: `${names} changed the layers in nearly independent directions (${number}): in a layer an average has about half of each change, a swap the whole of one and nothing of the other.`,
+    independent: `${names} changed the layers in nearly independent directions (${number}): in each layer, an average keeps about half of each change; a swap keeps all of one and nothing of the other.`,
     related: `${names} changed the layers in related directions (${number}): averaging keeps what they have in common.`,
   };
   return said[itemAt(pairs, 0).direction];
@@ -183,7 +186,7 @@ interface AdvisedExperts {
 }
 
 /**
- * Says where the experts changed their layers, how much of this a layer swap keeps, and which pairs' changes
+ * Describes where the experts changed their layers, how much of this a layer swap keeps, and whose changes
  * have a common direction. Experts and pairs with equal findings share a sentence.
  */
 export const advice = (

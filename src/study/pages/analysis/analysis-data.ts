@@ -148,7 +148,7 @@ const damaged = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
 /**
  * Reads the files of `layerloom analyze` in a directory; null if it has none.
  *
- * @param roles of experts by name; further names are ignored
+ * @param roles by expert; names without an expert are ignored
  * @throws the codes of `readVectors`, READ_FAILED, and CONFIG_INVALID for its other files
  */
 export const readAnalysis = async (directory: string, roles: ExpertRoles): Promise<PageAnalysis | null> => {
@@ -159,7 +159,7 @@ export const readAnalysis = async (directory: string, roles: ExpertRoles): Promi
   for (const file of files) {
     experts.push(await readVectors(join(directory, file)));
     const analysis = file.replace(vectorsEnding, '.json');
-    // Vectors may have been copied without the other files.
+    // If only the vectors were copied, uses the default threshold.
     thresholds.push(
       names.includes(analysis)
         ? (await readThreshold(join(directory, analysis), damaged)).threshold

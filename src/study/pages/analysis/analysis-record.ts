@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-/** The page, written last. It lists the analysis's files at its end. */
+/** Page, written last. It lists the analysis's files at its end. */
 export const pageName = 'index.html';
 
 const record = /<!-- layerloom analysis (?<json>\{[^<>]*\}) -->\s*$/;
@@ -30,11 +30,14 @@ export const removeFormerAnalysis = async (
   }
 };
 
-/** Skips names that lead to other folders; returns none for a foreign page. */
+/**
+ * Returns the files that a page lists; none for a page of another program. Skips names that lead to other
+ * folders.
+ */
 const filesIn = (page: string): string[] => {
   const json = record.exec(page)?.groups?.['json'];
   if (json === undefined) return [];
-  // Removes nothing if the list is damaged.
+  // If the list is damaged, removes nothing.
   const value = jsonOrNone(json);
   const files = isObject(value) ? value['files'] : undefined;
   if (!Array.isArray(files)) return [];

@@ -21,7 +21,10 @@ export const finiteRows = ({ tensors }: MavVectors, names: readonly string[]): n
     return total + rows - nonFiniteRows;
   }, 0);
 
-/** Computes the published figures' numbers. A cell for several tensors pools their rows. */
+/**
+ * Computes the numbers of the published figures. If a cell stands for several tensors, their rows are counted
+ * together.
+ */
 export const tableOf = (mav: MavVectors, threshold: number): AnalysisTable => {
   const { tensors, layers, vectors } = mav;
   const columns = columnsOf(tensors, layers);

@@ -2,8 +2,8 @@ import { itemAt } from '../../../core/base/errors/lookup.js';
 import type { MavVectors } from '../../../core/measure/analysis/analysis.js';
 
 /**
- * Returns a slider's thresholds in ascending order: log-spaced over the range of the MAVs, plus the analysed
- * ones. Rows are counted for each threshold when the page is written, so that its numbers are exact.
+ * Returns a slider's thresholds in ascending order: log-spaced over the range of the MAVs, and the thresholds
+ * of the analysis. The page then has exact counts of rows for every stop.
  */
 export const stopsOf = (
   experts: readonly MavVectors[],

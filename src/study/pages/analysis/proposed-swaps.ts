@@ -8,31 +8,31 @@ import { fileName, type MavVectors } from '../../../core/measure/analysis/analys
 
 export interface ProposedSwap extends Proposal {
   readonly command: string;
-  /** A sentence per concern. */
+  /** Sentences, one for each concern. */
   readonly warnings: readonly string[];
 }
 
 const said: Readonly<Record<Concern, (proposal: Proposal, layers: number) => string>> = {
   'language in the middle': ({ task, language, bottom, top, kept }, layers) =>
-    `${task} & ${language}: most of what ${language} changed lies in the middle; the ${bottom + top} layers taken from it hold ${formatPercent(kept.language)} of its largest changes, less than evenly spread ones would (${formatPercent((bottom + top) / layers)})`,
+    `${task} & ${language}: most of ${language}'s changes lie in the middle; the ${bottom + top} layers taken from it have ${formatPercent(kept.language)} of its largest changes, fewer than if these were spread evenly (${formatPercent((bottom + top) / layers)})`,
   'same layers': ({ task, language, common }) =>
-    `${task} & ${language}: both changed the same layers (${formatPercent(common)} of their largest changes), and any swap loses much of one`,
+    `${task} & ${language}: both changed the same layers (${formatPercent(common)} of their largest changes), so any swap loses much of one`,
   'no layers': ({ task, language }) =>
-    `${task} & ${language}: ${task} has more of its largest changes in the first and in the last layer, so that nothing speaks for a swap`,
+    `${task} & ${language}: ${task} has more of its largest changes in the first and in the last layer, so there is no reason for a swap`,
 };
 
 const addressOf = ({ name, expert: { path } }: MavVectors): string =>
   basename(path) === name ? path : `${name}=${path}`;
 
-/** Settings of an analysis that its swaps need too. */
+/** Settings of an analysis that its proposed swaps need too. */
 export interface SwapSettings {
   readonly stack?: string | undefined;
-  /** An absolute path, or `org/name`. */
+  /** Absolute path, or `org/name`. */
   readonly config?: string | undefined;
   readonly allowNonFinite?: boolean | undefined;
 }
 
-/** Returns the command of a swap without transitions, as typed. */
+/** Returns the shell command of a swap without transition layers. */
 export const swapCommand = (
   task: MavVectors,
   language: MavVectors,
@@ -57,7 +57,6 @@ export const swapCommand = (
     ...(['-o', `merged-${fileName(task.name)}-${fileName(language.name)}`] as const),
   );
 
-/** Returns the proposed swaps; empty if experts have no roles. */
 export const proposedSwaps = (
   experts: readonly MavVectors[],
   roles: ExpertRoles,

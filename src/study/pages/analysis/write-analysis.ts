@@ -52,7 +52,7 @@ export interface WrittenAnalysis {
   readonly advice: readonly string[];
 }
 
-/** An analysis, its files, and its cost. */
+/** Analysis, its files, and its cost. */
 export interface AnalysisResult extends WrittenAnalysis {
   readonly bytesRead: number;
   readonly seconds: number;
@@ -151,7 +151,7 @@ export const writeAnalysis = async (
   };
 };
 
-/** Names of files for all experts, or of a checkpoint's files, which no expert may have. */
+/** File names that no expert may have: those of shared files, and of a checkpoint's files. */
 const reserved = [
   'overlap',
   'top-overlap',
@@ -174,7 +174,7 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
       throw invalidParameter(
         'experts',
         name,
-        `another name (NAME=PATH), since ${name}.json is the name of another file`,
+        `another name (NAME=PATH), because ${name}.json is reserved for another file`,
       );
     names.set(key, expert.path);
   }
@@ -194,7 +194,7 @@ export const prepareDirectory = async (out: string): Promise<void> => {
   if (names.includes('config.json') || findWeights(names) !== undefined)
     throw new LayerloomError('OUTPUT_INVALID', {
       out: directory,
-      reason: 'holds a checkpoint; name another directory for the analysis',
+      reason: 'contains a checkpoint; choose another directory for the analysis',
     });
 };
 
@@ -211,7 +211,7 @@ export const readPublishedTable = async (path: string): Promise<PublishedTable> 
     throw invalidParameter(
       'compare',
       path,
-      'a table as analyze writes it: layer, then a column for each matrix',
+      'a CSV table as analyze writes it: the layer, then a column for each matrix',
     );
   return { name: path.replace(/^.*\//, '').replace(/\.csv$/, ''), ...table };
 };

@@ -48,7 +48,7 @@ const tensorTable = (tensors: readonly TensorComparison[]): PageTable => ({
   id: 'tensors',
   title: 'Every tensor',
   caption:
-    'All tensors. Relative: ‖a − b‖ / ‖a‖. RMS: of a − b. Differing: share of the elements that are not the same number.',
+    'All tensors. Relative: ‖a − b‖ / ‖a‖. RMS: root mean square of a − b. Differing: share of elements with different values.',
   rowLabel: 'tensor',
   notes: [],
   columns,

@@ -13,7 +13,7 @@ import { cellOf, isSame, type LayerCell, layerTable, mostIn } from './layer-tabl
 import { verdictOf } from './verdict.js';
 
 const width = 80;
-/** Widest cell in characters, with two spaces between columns. */
+/** Maximum width of a cell in characters, including two spaces between columns. */
 const widestCell = 7;
 const [mostLargest, mostListed] = [10, 8];
 
@@ -36,7 +36,7 @@ export const describeComparison = (comparison: Comparison, all: boolean): string
       ? `${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`
       : tensors.some(({ state }) => state === 'equal')
         ? 'nothing read: both models link to the same files'
-        : 'nothing read: no tensor of the one can be compared with one of the other',
+        : 'nothing read: no tensor of one model can be compared with one of the other',
   ];
   return sections.filter((section) => section !== '').join('\n\n');
 };
@@ -85,7 +85,7 @@ const describeLayers = (comparison: Comparison): string => {
   const legend = [
     '· equal',
     ...(found.some((cell) => typeof cell === 'number' && cell > 0) ? [`█ up to ${twoDigits(most)}`] : []),
-    ...(found.includes('other') ? ['≠ differs without such a number'] : []),
+    ...(found.includes('other') ? ['≠ differs, but the difference has no number'] : []),
   ];
   return [
     sentences(`‖a − b‖ / ‖a‖ in per cent, by layer and module (${legend.join(', ')})`),
@@ -201,8 +201,8 @@ const describeNonFinite = (tensors: readonly TensorComparison[]): string =>
     .slice(0, mostListed)
     .map(({ name, difference }) =>
       difference?.nonFinite === 1
-        ? `${name}: 1 element is NaN or infinite in one of the models; it is left out of the figures`
-        : `${name}: ${difference?.nonFinite} elements are NaN or infinite in one of the models; they are left out of the figures`,
+        ? `${name}: 1 element is NaN or infinite in one of the models; it is excluded from the figures`
+        : `${name}: ${difference?.nonFinite} elements are NaN or infinite in one of the models; they are excluded from the figures`,
     )
     .join('\n');
 
@@ -211,7 +211,7 @@ const describeSideFiles = (files: readonly SideFileDifference[]): string => {
   const others = files.filter(({ state }) => state !== 'equal');
   return [
     ...others.map(describeSideFile),
-    ...(equal.length === 0 ? [] : [`equal beside the weights: ${equal.join(', ')}`]),
+    ...(equal.length === 0 ? [] : [`other files that are equal: ${equal.join(', ')}`]),
   ].join('\n');
 };
 

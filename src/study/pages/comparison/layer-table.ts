@@ -9,7 +9,7 @@ import type { Comparison, TensorComparison } from '../../../core/measure/compari
 export type LayerCell = number | 'other' | undefined;
 
 export interface LayerTable {
-  /** Short headings: a matrix's name in the model; one heading for all vectors. */
+  /** Short headings: the name of a matrix in the model, or one heading for all vectors. */
   readonly columns: readonly string[];
   readonly cells: readonly (readonly LayerCell[])[];
 }
@@ -28,7 +28,7 @@ export const cellOf = (tensors: readonly TensorComparison[]): LayerCell => {
   return most;
 };
 
-/** Tabulates differences; the norms and biases of a layer share a column. */
+/** Tabulates differences by layer. The norms and biases of a layer share a column. */
 export const layerTable = ({ a, b, tensors }: Comparison): LayerTable => {
   const layers = Math.max(a.layers, b.layers);
   const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));
@@ -62,7 +62,7 @@ const placed = ({ layer, module, a, b, elements }: TensorComparison): PlacedMatr
   return { layer, module, rows, parametersPerRow: rows > 0 ? elements / rows : 0 };
 };
 
-/** Returns the colour scale's top: the largest cell, at most 1. */
+/** Returns the upper end of the colour scale: the largest cell, at most 1. */
 export const mostIn = ({ cells }: LayerTable): number =>
   Math.min(
     1,

@@ -21,7 +21,7 @@ const weightsVerdict = (comparison: Comparison): string => {
   }
   if (sameValues) {
     const stored = tensors.filter(({ state }) => state === 'sameValues').length;
-    return `equal in every value, not in every bit: ${stored} of ${countTensors(tensors.length)} have another dtype, or other bits of zeros or NaN`;
+    return `equal in every value, not in every bit: ${stored} of ${countTensors(tensors.length)} have another dtype, or zeros or NaN with other bits`;
   }
   const compared = tensors.filter(({ state }) => state !== 'onlyInA' && state !== 'onlyInB');
   const differing = compared.filter((tensor) => !isSame(tensor));
@@ -29,7 +29,7 @@ const weightsVerdict = (comparison: Comparison): string => {
   if (compared.length === 0) return `the models have no tensor in common: ${lacking}`;
   const of =
     differing.length === 0
-      ? `no tensor of the ${compared.length} in both models differs`
+      ? `the ${compared.length} tensors in both models are equal`
       : `${differing.length} of ${countTensors(compared.length)} ${differing.length === 1 ? 'differs' : 'differ'}, ${whereOf(differing, comparison)}`;
   return lacking === '' ? of : `${of}; ${lacking}`;
 };

@@ -22,7 +22,7 @@ export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
         changes from {data.base}, by layer and matrix · {data.rows} rows
       </p>
     }
-    footer={`The sliders have ${data.stops.length} thresholds. Rows were counted at each of them from the MAV of every row, so that every value is exact.`}
+    footer={`The sliders have ${data.stops.length} thresholds. For each of them, rows were counted from the MAV of every row, so every value is exact.`}
   >
     <Section id="experts" title="What each expert changed">
       <Experts analysis={data} />
@@ -36,7 +36,7 @@ export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
       <Section
         id="overlaps"
         title="Overlap of the experts' changes"
-        lead={`Cosine: of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above its expert's threshold in both: ${showThresholds(analysedThresholds(data))}.`}
+        lead={`Cosine: cosine of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above the threshold in both experts: ${showThresholds(analysedThresholds(data))}.`}
       >
         <Overlaps {...data} />
       </Section>

@@ -25,7 +25,7 @@ export const ComparisonPage = ({ data }: { data: PageComparison }) => (
       <Section
         id="layers"
         title="Layers"
-        lead="Relative difference ‖a − b‖ / ‖a‖ of each tensor; the largest where a cell has several. ≠: one differs and has no such number (it has another shape, or is in one model only). Empty: the layer has no such tensor."
+        lead="Relative difference ‖a − b‖ / ‖a‖ of each tensor; if a cell has several tensors, the largest. ≠: a tensor differs, but the difference has no number (it has another shape, or is only in one model). Empty: the layer has no such tensor."
       >
         <HeatTable
           name="‖a − b‖ / ‖a‖"

@@ -27,7 +27,7 @@ const Facts = ({ facts }: { facts: readonly Fact[] }) => (
 const Tables = ({ data }: { data: ReportData }) => {
   const others = data.tables.filter((_, index) => index !== data.headline);
   return others.length === 0 ? null : (
-    <Section id="tables" title="Tables" lead="Headings sort. ± is a standard error.">
+    <Section id="tables" title="Tables" lead="Click a heading to sort. ± is a standard error.">
       {others.map((table) => (
         <details key={table.id}>
           <summary>
@@ -60,7 +60,7 @@ const Provenance = ({ data }: { data: ReportData }) => (
         <Facts facts={data.inputs} />
       </details>
     )}
-    <h3>To get the same again</h3>
+    <h3>To reproduce this page</h3>
     <pre class="commands">{data.commands.join('\n')}</pre>
     {data.warnings.length === 0 ? null : (
       <>
@@ -111,8 +111,8 @@ const nothingToSay = (data: ReportData, merges: number): string => {
       ? 'No scores yet.'
       : `No scores yet: this page shows the ${merges} merges, their layers and their cost.`;
   return merges === 0
-    ? 'The models were scored without an experiment. The tables have their scores, and each two compared.'
-    : 'The merges are not compared with single models: what is scored is in the tables.';
+    ? 'The models were scored without an experiment. The tables show their scores, and compare each two models.'
+    : 'The merges are not compared with single models. The tables show all scores.';
 };
 
 export const ReportPage = ({ data }: { data: ReportData }) => {
@@ -188,7 +188,7 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
           <Section
             id="regressions"
             title="Regressions"
-            lead="Merges that look worse than the base in a task, and whether that is more than chance among so many."
+            lead="Merges that score below the base in a task, and whether the difference is more than chance, given their number."
           >
             {data.regressions.rows.length === 0 ? (
               <p>{data.regressions.caption}</p>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { ThemeChoice } from './theme.js';
 
 interface ShellProps {
-  /** True without a script. */
+  /** True for a page without a script. */
   isStill?: boolean;
   kicker: ComponentChildren;
   title: ComponentChildren;

@@ -10,7 +10,7 @@ type StudyPageProps = {
   data: { readonly state: StudyState; readonly everySeconds: number | undefined };
 };
 
-/** The page of a running study. It has no script, because each look rewrites it. */
+/** Page of a running study. It has no script, because the watch rewrites the page repeatedly. */
 export const StudyPage = ({ data: { state, everySeconds } }: StudyPageProps) => (
   <Shell
     isStill={true}
@@ -24,15 +24,15 @@ export const StudyPage = ({ data: { state, everySeconds } }: StudyPageProps) => 
     }
     footer={
       everySeconds === undefined
-        ? `Seen last on ${timeOf(state.at)}. The watch has ended; the page does not change any more.`
-        : `Seen on ${timeOf(state.at)}. A look every ${everySeconds} s; the page reads itself again. If this time stands still, the watch has ended.`
+        ? `As of ${timeOf(state.at)}. The watch has ended, so this page no longer changes.`
+        : `As of ${timeOf(state.at)}. Updated every ${everySeconds} s; the page reloads itself. If this time does not change, the watch has ended.`
     }
   >
     {state.unread.length === 0 ? null : (
       <Section
         id="unread"
-        title="Not readable at this moment"
-        lead="Another process may be writing it. Figures are those of the look before."
+        title="Not readable at the moment"
+        lead="Another process may be writing these files. The figures are from the last update."
       >
         <Lines of={state.unread} kind="notes" />
       </Section>
@@ -62,7 +62,7 @@ export const StudyPage = ({ data: { state, everySeconds } }: StudyPageProps) => 
 const Merges = ({ merges }: { merges: StudyState['merges'] }) => (
   <Section id="merges" title="Merges">
     {merges === null ? (
-      <p class="none">No batch has begun in this directory.</p>
+      <p class="none">No batch has started in this directory.</p>
     ) : (
       <>
         <Bar label="merges made" amount={merges} />
@@ -70,7 +70,7 @@ const Merges = ({ merges }: { merges: StudyState['merges'] }) => (
           {merges.bytes === null
             ? ''
             : `${formatBytes(merges.bytes.written)} of ${formatBytes(merges.bytes.total)} written. `}
-          {merges.isWorking ? 'A batch is at work.' : 'No batch is at work.'}
+          {merges.isWorking ? 'A batch is running.' : 'No batch is running.'}
         </p>
       </>
     )}
@@ -98,7 +98,7 @@ const sentenceOf = ({ training, merges, scores }: StudyState): string => {
 
 const leftOf = (merges: StudyState['merges'], scores: StudyState['scores']): string => {
   const [toMerge, toScore] = [merges?.secondsLeft ?? null, scores === null ? 0 : scores.secondsLeft];
-  if (toMerge === null || toScore === null) return 'The time left is not known yet.';
+  if (toMerge === null || toScore === null) return 'The time left is unknown.';
   return toMerge + toScore === 0
     ? ''
     : `About ${formatSeconds(toMerge + toScore)} left to ${merges?.total === 0 ? '' : 'merge and '}score.`;
@@ -159,7 +159,7 @@ const Scores = ({ scores }: { scores: NonNullable<StudyState['scores']> }) => (
   <Section id="scores" title="Scores">
     <Bar label="scores made" amount={scores} />
     {scores.running.length === 0 ? (
-      <p>No model is being scored, as far as the logs say.</p>
+      <p>According to the logs, no model is being scored.</p>
     ) : (
       <Lines
         of={scores.running.map(({ model, done, total }) => `${model}: ${done} of ${total} requests`)}

@@ -4,7 +4,7 @@ import { ink, Picture } from './picture.js';
 export interface ConfigurationsPicture {
   readonly title: string;
   readonly subtitle: string;
-  /** Labels of rows and columns, from top and left. */
+  /** Labels of rows (from the top) and columns (from the left). */
   readonly rows: readonly string[];
   readonly columns: readonly string[];
   readonly cells: readonly {

@@ -9,7 +9,7 @@ import { ink, Picture, tenths } from './picture.js';
 export const [width, height] = [340, 230];
 const margin = { left: 40, right: 10, top: 10, bottom: 36 };
 
-/** Dashes tell lines apart without colour. */
+/** Line styles differ in dashes too, so that they can be told apart without colour. */
 export const kinds = [
   { id: 'task', label: 'task experts alone', style: 'line-task', colour: '#0b3c5d', dash: undefined },
   { id: 'language', label: 'language experts alone', style: 'line-language', colour: '#3fa28c', dash: '7 3' },
@@ -31,7 +31,7 @@ export interface CurveLine {
   readonly id: string;
   readonly label: string;
   readonly kind: Kind;
-  /** True for the line of the mean, and for a kind's only line. */
+  /** True for the mean line, or for a kind's only line. */
   readonly isWhole: boolean;
   readonly points: readonly Point[];
 }
@@ -64,7 +64,7 @@ export const linesOf = ({
 };
 
 /**
- * Returns the line through the base and α = 1, on which a gain proportional to α lies. Undefined if either
+ * Returns the line through the base and α = 1. Gains proportional to α lie on this line. Undefined if either
  * point is missing.
  */
 const straight = ({ points }: CurveLine): readonly [from: Place, to: Place] | undefined => {
@@ -80,7 +80,7 @@ const straight = ({ points }: CurveLine): readonly [from: Place, to: Place] | un
 
 const small = { 'font-size': 10, fill: ink.soft } as const;
 
-/** A language's curves, for pages and files. A page's style sheet overrides the colours. */
+/** Language's curves, for pages and files. A page's style sheet overrides the colours. */
 export const CurveLines = ({ lines }: { lines: readonly CurveLine[] }) => {
   const whole = lines.filter(({ isWhole }) => isWhole);
   const straights = whole.flatMap((line) => {

@@ -6,7 +6,7 @@ import type { PageTable } from '../components/data/data.js';
 import { rangeOf } from '../components/data/heat.js';
 import { ink, Picture, tenths } from './picture.js';
 
-/** A bar in a panel: a method's gain and its 95 % interval. */
+/** Bar in a panel: a method's gain and its 95 % interval. */
 export interface GainBar {
   readonly label: string;
   readonly value: number;
@@ -25,7 +25,7 @@ export const baselines = { base: 'the base', expert: 'the best single expert' } 
 
 export const panelsOf = ({ columns, rows }: Pick<PageTable, 'columns' | 'rows'>, baseline: string) =>
   columns.flatMap(({ id: column, label: heading }, at): GainPanel[] => {
-    // With a single language, the mean adds nothing.
+    // With only one language, the mean adds nothing.
     if (column === 'mean' && columns.length < 3) return [];
     const bars = rows.flatMap(({ id, label: row, cells }) => {
       const [method = '', of] = id.split('/');
@@ -64,7 +64,7 @@ export const scaleOf = (panels: readonly GainPanel[], left: number, width: numbe
     .range([left, width - gap - digitWidth * longest]);
 };
 
-/** Merges are dark, and others light with a frame, so that they differ even without colour. */
+/** Merges are dark; other models are light with a frame, so that they differ even without colour. */
 const fills = { merged: '#31a354', reference: '#e5e5e5' } as const;
 
 interface GainBarsProps {
@@ -123,7 +123,10 @@ export interface GainsPicture {
 
 const [left, top, panelWidth, gutter] = [24, 70, 300, 36] as const;
 
-/** Gains by language and method (the follow-up's Fig. 2) as in the report; panels share one scale. */
+/**
+ * Gains by language and method, as in the report and in Fig. 2 of the follow-up paper. Panels share one
+ * scale.
+ */
 export const GainsPicture = ({ title, subtitle, panels }: GainsPicture) => {
   const across = Math.min(3, panels.length);
   const panelHeight = 20 + Math.max(...panels.map(({ bars }) => heightOf(bars)));

@@ -6,7 +6,7 @@ export interface HeatMapData {
   readonly title: string;
   readonly subtitle: string;
   readonly columns: readonly string[];
-  /** Cells by layer, then column: `other` for a difference without a number, null or undefined if absent. */
+  /** Cells by layer, then column. `other`: different, without a number; null or undefined: no such matrix. */
   readonly cells: readonly (readonly (number | 'other' | null | undefined)[])[];
   readonly most: number;
   readonly unit?: string | undefined;
@@ -27,7 +27,7 @@ const longest = 12;
 const shortened = (label: string): string =>
   label.length > longest ? `${label.slice(0, longest - 1)}…` : label;
 
-/** A heat map in the paper's style: layer 0 at the bottom, values as titles of cells. */
+/** Heat map in the paper's style: layer 0 at the bottom, values as titles of cells. */
 export const HeatMap = ({ title, subtitle, columns, cells, most, unit = 'rows above' }: HeatMapData) => {
   const layers = cells.length;
   const cellWidth = columns.reduce(
@@ -81,7 +81,7 @@ export const HeatMap = ({ title, subtitle, columns, cells, most, unit = 'rows ab
               stroke-width={0.5}
               data-cell={`${layer},${column}`}
             >
-              <title>{`layer ${layer}, ${label}: ${value === 'other' ? 'differs, and has no such number' : sixDecimals(value)}`}</title>
+              <title>{`layer ${layer}, ${label}: ${value === 'other' ? 'differs, without a number' : sixDecimals(value)}`}</title>
             </rect>
           );
         }),

@@ -4,7 +4,7 @@ import type { SearchRecord } from '../../search/run-search.js';
 import { ink, tenths } from './picture.js';
 import { colours, plot, unitsOf } from './search-plot.js';
 
-/** The conclusion in lines: verdict, difference, direction, interval, test, number of problems. */
+/** Returns the conclusion as lines: verdict, difference, direction, interval, test, number of problems. */
 const linesOf = (search: SearchRecord): string[] => {
   const { conclusion, recommended, choice } = search;
   if (conclusion === null) return [];

@@ -5,7 +5,7 @@ import { percent } from '../components/data/numbers.js';
 import { ink, Picture, tenths } from './picture.js';
 
 /**
- * A line in a plot by layers. A page's style sheet overrides the colour; dashes tell lines apart without
+ * Line in a plot by layers. A page's style sheet overrides the colour; dashes tell lines apart without
  * colour. `legendAt`: offset in a file's legend.
  */
 export interface Measure<Key extends string = string> {
@@ -17,7 +17,7 @@ export interface Measure<Key extends string = string> {
   readonly legendAt: number;
 }
 
-/** A layer's values by measure. Values outside the layers (null) are not drawn. */
+/** Layer's values by measure. Values outside the layers (null) are not drawn. */
 export type LayerFigures<Key extends string> = { readonly layer: number | null } & Readonly<
   Record<Key, number | null>
 >;
@@ -62,7 +62,7 @@ export const Line = ({ measure: { style, colour, dash }, d }: LineProps) => (
 );
 
 export const describeTopOverlap = ({ experts, topShare, whole }: TopOverlap): string =>
-  `Overlap of the largest changes of ${experts.join(' and ')} by layer: of the ${percent(topShare)} of the rows of each matrix that changed most ${percent(whole.shared ?? 0)} are the same rows, ${percent(whole.chance ?? 0)} by chance`;
+  `Overlap of the largest changes of ${experts.join(' and ')} by layer: of the ${percent(topShare)} of the rows of each matrix that changed most, ${percent(whole.shared ?? 0)} are the same in both experts (${percent(whole.chance ?? 0)} expected by chance)`;
 
 const layersOf = <Part extends { readonly layer: number | null }>(parts: readonly Part[]): Part[] =>
   parts.filter(({ layer }) => layer !== null);
@@ -81,7 +81,7 @@ interface LayerLinesProps<Key extends string> {
   most?: number | undefined;
 }
 
-/** Measures by layer as lines, with the last layer on top as in the paper's figures. */
+/** Draws measures by layer as lines, with the last layer on top as in the paper's figures. */
 export const LayerLines = <Key extends string>({
   parts,
   measures: lines,

@@ -7,7 +7,7 @@ export const ink = { text: '#222', soft: '#555', frame: '#999', rule: '#e5e5e5' 
 
 export const tenths = (coordinate: number): number => Number(coordinate.toFixed(1));
 
-/** Upper bound on the mean width of a subtitle's letters in these fonts, so that nothing is cut off. */
+/** Upper bound on the mean width of a letter in subtitles, so that no subtitle is cut off. */
 const widthOfLetter = 6.2;
 
 interface PictureProps {
@@ -21,7 +21,7 @@ interface PictureProps {
 }
 
 /**
- * A standalone SVG picture on white, with title, subtitle, and the alternative text as `desc`. Colours are
+ * Standalone SVG picture on white, with title, subtitle, and the alternative text as `desc`. Colours are
  * presentation attributes, because many programs ignore style sheets.
  */
 export const Picture = ({

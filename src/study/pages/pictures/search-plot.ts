@@ -11,7 +11,7 @@ export const colours = {
 
 export const plot = { left: 64, top: 96, bottom: 396, panel: 210 } as const;
 
-/** Returns the scale of a metric's scores; differences of shares are in points. */
+/** Returns the unit, factor and digits of a metric's scores. Differences of shares are in points. */
 export const unitsOf = (
   metric: string | null,
 ): { readonly unit: string; readonly factor: number; readonly digits: number } =>
@@ -19,7 +19,7 @@ export const unitsOf = (
 
 export const formatterOf = (metric: string | null): ((value: number) => string) => {
   const { unit, factor, digits } = unitsOf(metric);
-  // The comparison is of log-likelihoods, not of perplexities.
+  // For perplexities, log-likelihoods are compared.
   if (unit === 'perplexity') return (value) => fixed(value, 3);
   return (value) => `${fixed(value * factor, digits)}${unit === 'percent' ? ' %' : ''}`;
 };

@@ -19,8 +19,8 @@ const legend = [
 ];
 
 /**
- * A search's path: a column per step, a dot per configuration at its mean, lines for those that continue. On
- * the right, choice and default on held-out problems.
+ * Course of a search. Each step is a column with a dot for each configuration at its mean; lines connect
+ * configurations that continue. On the right: choice and default on held-out problems.
  */
 export const SearchPicture = ({ search }: { search: SearchRecord }) => {
   const { steps, metric, choice } = search;

@@ -1,7 +1,7 @@
 import type { Band } from '../components/data/data.js';
 import { ink, Picture } from './picture.js';
 
-/** The layers of several merges, side by side. */
+/** Layers of several merges, side by side. */
 export interface StacksPicture {
   readonly title: string;
   readonly subtitle: string;

@@ -24,7 +24,7 @@ const shown = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
-/** Most parameters of a method, since foreign records may have any number. */
+/** Maximum number of parameters: records from others may have any number. */
 const mostAxes = 16;
 
 const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
@@ -57,7 +57,7 @@ interface Entry {
 
 /**
  * Compares an entry's best configuration with the default. If the entry has all configurations of its method,
- * this is the comparison in the table; otherwise it states the smaller number of candidates.
+ * this is the comparison in the table; otherwise it gives the entry's smaller number of candidates.
  */
 const findingOf = (
   board: Board,
@@ -138,7 +138,7 @@ const gridOf = (
     if (of === undefined) return null;
     const own = cells.findIndex(({ variant }) => variant === of.variant);
     if (own !== -1) return own;
-    // The grid may have the default under another name.
+    // The grid may contain the default under another name.
     const [alike] = candidates.filter((other) => distinctConfigurations([other, of]).length === 1);
     return alike === undefined ? null : cells.findIndex(({ variant }) => variant === alike.variant);
   };

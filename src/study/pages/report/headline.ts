@@ -15,14 +15,14 @@ interface Finding {
   readonly compared: Judged;
 }
 
-/** Kinds of models; among equally good ones, the first counts as best. */
+/** Kinds of models; if several are equally good, the first counts as the best. */
 const kinds: Readonly<Record<string, string>> = {
   task: 'the task experts',
   language: 'the language experts',
   base: 'the base',
 };
 
-/** Verdicts in the order of the sentence, results first. */
+/** Verdicts in the order in which the sentence gives them. */
 const saying: readonly Verdict[] = ['better', 'within noise', 'chosen among many', 'one of many', 'worse'];
 const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at ceiling', 'not tested'];
 
@@ -84,7 +84,7 @@ const wordsOf = ({ id, models, configuration, competition }: Group): string => {
 type Headline = Pick<ReportData, 'sentence' | 'verdicts'>;
 
 /**
- * Compares each language's merges with single models, in the words and figures of the table of comparisons.
+ * Compares each language's merges with single models, with the words and figures of the table of comparisons.
  * Null without scores, or if results are on different problems.
  */
 export const headlineOf = (board: Board, tasks: readonly TaskData[]): Headline => {
@@ -137,7 +137,7 @@ const comparedSentence = (words: string, findings: readonly Finding[]): string =
   const [said, unsaid] = [partsOf(saying), partsOf(sayingNothing)];
   return said.length > 0
     ? `Compared with ${rival}, ${words}${over} is ${[...said, ...unsaid].join('; ')}.`
-    : `Nothing can be said of ${words}${over} against ${rival}: ${unsaid.join('; ')}.`;
+    : `${words}${over} cannot be compared with ${rival}: ${unsaid.join('; ')}.`;
 };
 
 const intervalSentences = (findings: readonly Finding[]): string => {

@@ -35,8 +35,8 @@ const kindOf = (origins: readonly SwapOrigin[]): Band['from'] => {
 };
 
 /**
- * Returns the origins of a merge's layers; for a swap, as bands. Other methods, and some swaps by a
- * partition, mix the same models in all layers.
+ * Returns the origins of a merge's layers, as bands. For other methods than swaps, and some swaps by a
+ * partition, there is one band, because all layers mix the same models.
  *
  * @param layers number of layers; if undefined, there are no bands
  */

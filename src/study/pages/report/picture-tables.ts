@@ -39,7 +39,7 @@ export const gridTable = (
     id: `configurations/${language}/${entry}`,
     title: `${entry}, ${language}: configurations, ${name}`,
     caption: 'Mean over the pairs of each configuration.',
-    notes: finding === null ? [] : [`The best against the default: ${finding.sentence}`],
+    notes: finding === null ? [] : [`The best compared with the default: ${finding.sentence}`],
     derived: otherHalf === null ? [] : [{ id: 'other-half', label: half, value: factor * otherHalf, digits }],
     columns: [
       ...axes.map(({ name: id }): TableColumn => ({ id, label: id, kind: 'text' })),

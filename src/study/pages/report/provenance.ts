@@ -8,7 +8,7 @@ import type { TaskData } from './result-data.js';
 const distinct = (values: readonly string[]): string => [...new Set(values)].join('; ');
 
 const drawnText = ({ sampling, samples = [] }: EvaluationResult): string =>
-  sampling === null ? 'greedy' : `${Math.max(1, samples.length)} to each problem, drawn by ${sampling}`;
+  sampling === null ? 'greedy' : `${Math.max(1, samples.length)} to each problem, sampled with ${sampling}`;
 
 const resultFacts = (results: readonly EvaluationResult[]): Fact[] => {
   if (results.length === 0) return [];
@@ -86,15 +86,17 @@ export const provenanceOf = (
     omitted: [
       ...left.map(
         ({ page }) =>
-          `Texts of ${page.n - page.kept.length} of the ${page.n} problems of ${page.name}: right and wrong of all are here.`,
+          `Texts of ${page.n - page.kept.length} of the ${page.n} problems of ${page.name}: for these, the page shows only which answers are right.`,
       ),
       ...(results.some(({ problems }) => problems.length > 0) && modelsWithTexts < experiment.models.length
         ? [
-            `Answers of ${experiment.models.length - modelsWithTexts} models: the page has those of the references, the merges by default settings, and the best and the worst merge of each language.`,
+            `Answers of ${experiment.models.length - modelsWithTexts} models: the page has answers of the references, the merges with default settings, and the best and the worst merge of each language.`,
           ]
         : []),
       ...(results.length > 0
-        ? [`All answers are in ${directory}/evaluations/; --samples N (here ${samples}) keeps more of them.`]
+        ? [
+            `All answers are in ${directory}/evaluations/; --samples N (here ${samples}) includes more of them.`,
+          ]
         : []),
     ],
     commands: [

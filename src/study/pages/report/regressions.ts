@@ -37,10 +37,10 @@ export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTab
     title: 'Regressions against the base',
     caption:
       `${worse} of ${all.length} comparisons of a merge with the base are worse beyond noise, corrected for their number in each language and task; ` +
-      `${listed.length - worse} more by their own test alone, which of equals one in forty is by chance.` +
-      (unsaid === 0 ? '' : ` ${unsaid} have too few problems to say.`),
+      `${listed.length - worse} more look worse in their own test, as 1 in 40 merges that equal the base does by chance.` +
+      (unsaid === 0 ? '' : ` ${unsaid} have too few problems to tell.`),
     notes: [
-      'Listed: the 95 % interval of the difference by problem is on the worse side, and p is below 5 %. Worse: p is below 5 % also when corrected for all merges of the language compared with the base in the task (Holm). Merges that are one under several names count once; a merge that is alone in a group has the correction of the table of comparisons.',
+      'Listed: the 95 % interval of the difference by problem is on the worse side, and p is below 5 %. Worse: p is also below 5 % after Holm’s correction for all merges of the language that are compared with the base in the task. A merge with several names counts once. A merge that is a group by itself has the correction of the table of comparisons.',
     ],
     columns: [
       { id: 'task', label: 'Task' },
@@ -54,7 +54,7 @@ export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTab
   };
 };
 
-/** Uses the verdict of the table of comparisons if this merge alone is one of the table's groups. */
+/** If a group of the table of comparisons consists of this merge alone, uses the table's verdict. */
 const knownOf = <Of extends Compared>(board: Board, of: Of & Concluded): Of & Concluded => {
   const found = board.subjects
     .filter(({ language, task }) => language === of.model.language && task === of.subject.task)

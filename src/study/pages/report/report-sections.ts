@@ -4,7 +4,6 @@ import type { PageAnalysis, PageTable } from '../components/data/data.js';
 
 export interface ReportSections {
   readonly board: Board;
-  /** The experiment's record for states and costs; null if absent. */
   readonly record: ExperimentRecord | null;
   readonly tables: readonly PageTable[];
   readonly analysis: PageAnalysis | null;

@@ -136,7 +136,7 @@ const textsIn = (
   return [pool.add(ownValue(answers, filter) ?? ''), pool.add(shown)];
 };
 
-/** Longest sampled answer in characters; thirty answers per problem would make pages large. */
+/** Maximum length of a sampled answer in characters: thirty answers per problem would make pages large. */
 const longestDrawn = 1000;
 
 const drawnOf = (

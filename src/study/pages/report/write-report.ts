@@ -30,8 +30,8 @@ export const drawReport = (data: ReportData): Promise<string> =>
   htmlPage(ReportPage, { title: data.title, data, script: 'report' });
 
 /**
- * Writes a page, picture or table to a temporary file and renames it. Without `force`, only replaces a page
- * of ours or our CSV of tables; pictures do not record their writer.
+ * Writes a page, picture or table to a temporary file and renames it. Without `force`, it replaces only pages
+ * and CSV tables that layerloom wrote; pictures do not record their writer.
  *
  * @throws OUTPUT_EXISTS, WRITE_FAILED
  */
@@ -75,7 +75,6 @@ export const layersOf = async (directory: string, paths: readonly string[]): Pro
   return undefined;
 };
 
-/** Options of a report. */
 export interface ReportOptions {
   out: string;
   /** CSV file for the numbers in tables and pictures. */
@@ -84,20 +83,19 @@ export interface ReportOptions {
   samples?: number | undefined;
   /** Directory of `layerloom analyze`; default: `analysis` in the experiment's directory, if it exists. */
   analysis?: string | undefined;
-  /** Replace a file that is not a page of ours; default false. */
+  /** Replace a file that is not a page of layerloom; default false. */
   force?: boolean | undefined;
 }
 
-/** A report's file and counts of its contents. */
+/** Report's file and counts of its contents. */
 export interface WrittenReport {
   readonly out: string;
   readonly bytes: number;
   readonly merges: number;
   readonly results: number;
   readonly tables: number;
-  /** Absolute path of the CSV, or null. */
   readonly csv: string | null;
-  /** Figures in pictures that are in no table of `scoreTables`. */
+  /** Figures in pictures that no table of `scoreTables` contains. */
   readonly pictures: readonly ScoreTable[];
   readonly warnings: readonly string[];
 }
@@ -105,7 +103,7 @@ export interface WrittenReport {
 /**
  * Writes an experiment's report as one HTML file.
  *
- * @throws INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an analysis's files
+ * @throws INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, and errors of reading the analysis
  */
 export const writeReportOf = async (
   experiment: ScoredExperiment,
@@ -113,7 +111,7 @@ export const writeReportOf = async (
   { out, csv, samples = 50, analysis, force = false }: ReportOptions,
 ): Promise<WrittenReport> => {
   if (csv !== undefined && resolve(csv) === resolve(out))
-    throw invalidParameter('csv', csv, 'another file than that of the page');
+    throw invalidParameter('csv', csv, 'another file than the page');
   if (!Number.isInteger(samples) || samples < 0)
     throw invalidParameter('samples', samples, 'a whole number of problems, 0 or more');
   const { directory } = experiment;
@@ -124,7 +122,7 @@ export const writeReportOf = async (
   if (found === null && analysis !== undefined)
     throw new LayerloomError('READ_FAILED', {
       file: analysis,
-      reason: `no files NAME.mav.safetensors are in it; \`${layerloomCommand('analyze')}\` writes them`,
+      reason: `it contains no files NAME.mav.safetensors; \`${layerloomCommand('analyze')}\` writes them`,
     });
   const paths = experiment.models.flatMap(({ role, path }) =>
     role === 'merge' && path !== null ? [path] : [],

@@ -5,7 +5,7 @@ import { type LongRow, longColumns, longRows } from './long-rows.js';
 
 const fields = Object.keys(longColumns) as (keyof LongRow)[];
 
-/** First fields of every CSV of tables, by which layerloom recognises its own. */
+/** First fields of every CSV of tables. Layerloom recognises its own files by them. */
 export const csvScoresStart = fields.slice(0, 5).join(',');
 
 /** Formats tables as one CSV: a line per filled cell, 12 digits, on the shown scale. */

@@ -3,13 +3,11 @@ import { nearest } from '../../../core/base/nearest.js';
 
 export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json', 'parquet'] as const;
 
-/** A format of score tables. */
+/** Format of score tables. */
 export type TableFormat = (typeof tableFormats)[number];
 
-/** Text formats. */
 export type TextFormat = Exclude<TableFormat, 'parquet'>;
 
-/** Results of `formatTables` by format. */
 export type FormattedTables = Readonly<Record<TextFormat, string>> & {
   readonly parquet: Promise<Uint8Array>;
 };

@@ -29,7 +29,7 @@ type Columns = { readonly [Column in keyof typeof longColumns]: ParquetTypes[(ty
 
 type RequiredColumn = 'table' | 'row' | 'row_label' | 'column' | 'source' | 'best';
 
-/** A row in a long table: a filled cell with all its facts, or a derived figure. */
+/** Row in a long table: a filled cell with all its facts, or a derived figure. */
 export type LongRow = Pick<Columns, RequiredColumn> & { readonly value: Cell['value'] } & {
   readonly [Column in Exclude<keyof Columns, RequiredColumn | 'value'>]?: Columns[Column] | undefined;
 };

@@ -1,6 +1,6 @@
 /**
- * A library's Parquet writer. The build replaces the compiled module by its bundle
- * (`scripts/bundle-libraries.mjs`), so exported types must not name the library's.
+ * Parquet writer of a library. The build replaces the compiled module by a bundle
+ * (`scripts/bundle-libraries.mjs`), so exported types must not name the library's types.
  */
 import { parquetWriteBuffer } from 'hyparquet-writer';
 

@@ -4,7 +4,7 @@ import { longColumns, longRows } from './long-rows.js';
 
 const { table, row, row_label, column, column_label, value, ...facts } = longColumns;
 
-/** Texts have a column beside `value`, because columns have one type. */
+/** A Parquet column has one type, so texts have a separate column beside `value`. */
 const types = { table, row, row_label, column, column_label, value, text: 'STRING', ...facts } as const;
 
 /**

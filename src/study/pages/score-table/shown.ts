@@ -11,10 +11,10 @@ export interface Shown {
   readonly value: string;
   readonly stderr: string | undefined;
   readonly interval: readonly [low: string, high: string] | undefined;
-  /** Score on half of the problems of a configuration that was chosen on the other half. */
+  /** Score of the configuration that is best on one half of the problems, on the other half. */
   readonly otherHalf: string | undefined;
   readonly isBest: boolean;
-  /** True for an imported figure beside computed ones. */
+  /** True for an imported figure in a table that also has computed ones. */
   readonly isForeign: boolean;
 }
 
@@ -61,17 +61,17 @@ export const linesBelow = (table: ScoreTable, best: string): string[] => {
   const cells = table.rows.flatMap(({ cells: of }) => of).filter((cell) => cell !== null);
   const own = sources(table);
   const signs = [
-    cells.some(({ mark }) => mark === 'best') ? `${best}: the best figure of its row, which is no test.` : '',
+    cells.some(({ mark }) => mark === 'best')
+      ? `${best}: the best figure of its row; this is not a test.`
+      : '',
     cells.some(({ stderr }) => stderr !== undefined)
-      ? '±: standard error, of means over experts and problems, of one model over problems; intervals are in the table `intervals`.'
+      ? '±: standard error. For a mean over experts, it includes their variance; for one model, only that of problems. Intervals are in the table `intervals`.'
       : '',
     cells.some(({ interval }) => interval !== undefined)
-      ? 'In parentheses: 95 % interval; of a figure that was chosen by the same problems, the choice included.'
+      ? 'In parentheses: 95 % interval. If the figure was chosen by the same problems, the interval accounts for the choice.'
       : '',
     own.size > 1 ? '†: imported, not computed from results here.' : '',
-    own.has('imported') && own.size === 1
-      ? 'All figures are imported, none was computed from results here.'
-      : '',
+    own.has('imported') && own.size === 1 ? 'All figures are imported, not computed from results here.' : '',
   ];
   return [
     ...table.derived.map(({ label, value, digits }) => `${label}: ${fixed(value, digits)}.`),

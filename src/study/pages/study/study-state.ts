@@ -38,7 +38,6 @@ export interface ScoresState extends Amount {
   readonly secondsLeft: number | null;
 }
 
-/** An error in a study. */
 export interface StudyError {
   /** ISO 8601; null if unknown. */
   readonly at: string | null;
@@ -46,7 +45,6 @@ export interface StudyError {
   readonly message: string;
 }
 
-/** The state of a study at one moment. */
 export interface StudyState {
   readonly title: string;
   readonly directory: string;
@@ -57,7 +55,7 @@ export interface StudyState {
   /** Scores; null for an experiment without `evaluate:`. */
   readonly scores: ScoresState | null;
   readonly errors: readonly StudyError[];
-  /** Files that could not be read this time; figures from them are from the last time. */
+  /** Files that could not be read this time; earlier figures are kept. */
   readonly unread: readonly string[];
 }
 
@@ -132,7 +130,7 @@ export class StudyWatch {
     const done = merges.filter((merge) => merge.state === 'done').length;
     const failed = merges.filter((merge) => merge.state === 'failed').length;
     const isWorking = (await this.#attempt([], () => isBatchWorking(this.#directory))) ?? false;
-    // Earlier versions did not record these numbers.
+    // Records of earlier versions lack these numbers.
     const total = Number.isFinite(cost.bytesToWrite) ? cost.bytesToWrite : 0;
     const isLeft = isWorking && state === 'running' && done + failed < merges.length;
     const secondsLeft = !isLeft

@@ -9,21 +9,19 @@ import { htmlPage } from '../html-page.js';
 import { writePage } from '../report/write-report.js';
 import { type StudyState, StudyWatch } from './study-state.js';
 
-/** Options of `watchStudy`. */
 export interface WatchStudyOptions {
   out: string;
   /** Directories of `trainInit`. */
   training?: readonly string[] | undefined;
   /** Seconds between pages; default 10. */
   every?: number | undefined;
-  /** Replace a file that is not a page of ours; default false. */
+  /** Replace a file that is not a page of layerloom; default false. */
   force?: boolean | undefined;
   signal: AbortSignal;
   /** Called after each page is written. */
   onWritten?: ((state: StudyState) => void) | undefined;
 }
 
-/** Result of `watchStudy`. */
 export interface WatchedStudy {
   readonly out: string;
   readonly pages: number;

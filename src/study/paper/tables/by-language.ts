@@ -32,7 +32,8 @@ export const byLanguage = (board: Board): ScoreTable[] =>
         };
       }),
     );
-    // Table 1 is for MGSM. Scores of single experts are in Table 5.
+    // Table 1 of the paper is for MGSM. For other benchmarks the table needs merges: scores of single experts
+    // are in Table 5.
     const hasMerges = rows.some(({ cells }) => cells.slice(3).some((cell) => cell !== null));
     const shown =
       benchmark === 'MGSM' || hasMerges
@@ -46,7 +47,7 @@ export const byLanguage = (board: Board): ScoreTable[] =>
         'Minimum, mean and maximum over pairs of experts, over experts, and of the base (Table 1 of the paper).',
       notes: [
         ...benchmarkNotes(board, benchmark, { groups }),
-        'Best: the one configuration of a language that has the best mean over its pairs.',
+        'Best: the configuration that has the best mean over the pairs of a language.',
         ...(hasIntervals(shown) ? [extremeNote] : []),
         ...(hasHalf ? [halfNote] : []),
       ],
@@ -71,7 +72,7 @@ const ratios = (rows: readonly TableRow[]): Derived[] =>
         const [swap, ...others] = [of(group), of('language'), of('task'), of('soup-best')];
         if (swap === undefined || others.includes(undefined)) return [];
         const rivals = meanOf(others as number[]);
-        // Skips ratios over 0.
+        // Skips ratios with 0 as divisor.
         return rivals > 0 ? [swap / rivals] : [];
       });
     if (values.length === 0) return [];

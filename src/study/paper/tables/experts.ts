@@ -19,7 +19,10 @@ interface Column {
   readonly models: readonly ScoredModel[];
 }
 
-/** Table 5: mean score of each kind of expert by benchmark and language; empty if not run. */
+/**
+ * Table 5: mean score of each kind of expert, by benchmark and language. Cells are empty for scores that were
+ * not run.
+ */
 export const experts = (board: Board): ScoreTable[] => {
   const byRole = groupBy(board.experiment.models, ({ role }) => role);
   const ofLanguages = groupBy(
@@ -53,7 +56,9 @@ export const experts = (board: Board): ScoreTable[] => {
       id: 'table-5',
       title: 'Experts by benchmark',
       caption:
-        'Mean over experts: shares of problems, and BLEU; empty cells were not run (Table 5 of the paper).',
+        'Mean over experts: shares of problems, or BLEU. Empty cells were not run (Table 5 of the paper).',
+      notes: [],
+      derived: [],
       columns: columns.map(({ id, label }) => ({ id, label, kind: 'number' as const })),
       rows: rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
     }),
@@ -74,7 +79,7 @@ const isImported = (board: Board, language: string): boolean =>
     ),
   );
 
-/** Returns the language, or a direction of translation: `eng-jpn`. */
+/** Returns the name of a row: the language, or a direction of translation such as `eng-jpn`. */
 const nameOf = ({ task, language }: Subject): string => {
   const { from, to } = /_(?<from>[a-z]{3})_(?<to>[a-z]{3})$/.exec(task)?.groups ?? {};
   return taskOf(task)?.direction && from !== undefined ? `${from}-${to}` : language;

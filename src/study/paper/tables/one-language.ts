@@ -23,8 +23,8 @@ import {
 } from '../../scores/reading/score-table.js';
 
 /**
- * The paper's ten languages: MGSM's without Thai. Table 2 averages over "all languages", and its caption says
- * nine.
+ * Paper's ten languages: those of MGSM without Thai. Table 2 averages over "all languages"; its caption
+ * says nine.
  */
 const tenLanguages = [
   'english',
@@ -40,8 +40,8 @@ const tenLanguages = [
 ];
 
 /**
- * Table 2: one language with further references and methods, English, and the mean over all languages. Only
- * for languages with more rows than Table 1.
+ * Table 2: one language with more references and methods than Table 1, English, and the mean over all
+ * languages. Only for languages with such references or methods.
  */
 export const oneLanguage = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) =>
@@ -108,8 +108,8 @@ const ofLanguage = (board: Board, benchmark: string, language: string): ScoreTab
       ...benchmarkNotes(board, benchmark, { languages: [language] }),
       ...(all.length === 0
         ? []
-        : [`All languages: the mean of ${all.length}: ${all.map((of) => of.language).join(', ')}.`]),
-      'English and all languages: the configurations that are best in the language itself.',
+        : [`All languages: mean of ${all.length} languages: ${all.map((of) => of.language).join(', ')}.`]),
+      'English and all languages show the configurations that are best in this language.',
       ...(hasIntervals(rows) ? [extremeNote] : []),
       ...(hasHalf ? [halfNote] : []),
     ],
@@ -131,9 +131,7 @@ const ofLanguage = (board: Board, benchmark: string, language: string): ScoreTab
   });
 };
 
-/**
- * Returns the subjects of "all languages": the paper's ten if the experiment has them all, else all its own.
- */
+/** Returns the subjects of "all languages": the paper's ten if the experiment has them all, else all. */
 const languagesOfMean = (board: Board, benchmark: string): Subject[] => {
   const all = [...board.experiment.tasks.keys()].flatMap(
     (language) => board.subject(benchmark, language) ?? [],
@@ -161,6 +159,6 @@ const overJoint = (
   const cells = rows.find(({ id }) => id === 'max')?.cells ?? [];
   const [swap, joint] = ['swap-best', 'joint'].map((id) => cells[ids.indexOf(id)]?.value);
   if (typeof swap !== 'number' || typeof joint !== 'number') return [];
-  const label = `maximum of ${labelOf('swap-best')} less that of ${labelOf('joint')}, ${language}${isPercent ? ', in points' : ''}`;
+  const label = `maximum of ${labelOf('swap-best')} minus that of ${labelOf('joint')}, ${language}${isPercent ? ', in points' : ''}`;
   return [{ id: 'swap-best-over-joint', label, value: Number(fixed(swap - joint, 6)), digits: 1 }];
 };

@@ -25,16 +25,16 @@ export const soups = (board: Board): ScoreTable[] =>
         isMoreBetter(board, benchmark),
       ),
     }));
-    // Without soups, Table 1 has the pairs.
+    // Without soups of experts, the table is omitted, because Table 1 has the pairs.
     const hasSoups = rows.some(({ cells }) => cells.slice(2).some((cell) => cell !== null));
     return tableOf({
       id: idOf('table-6', benchmark),
       title: `${benchmark}: soups, and swaps of soups`,
       caption:
-        'Merges of pairs, the mean over pairs, and swaps of soups, one model each (Table 6 of the paper).',
+        'Merges of pairs (mean over pairs), and swaps of soups (one model each). Table 6 of the paper.',
       notes: [
         ...benchmarkNotes(board, benchmark, { groups: columns.map(({ id }) => id) }),
-        'Soup of pairs: the best configuration of each language, as in Table 1. The figures that the paper prints here for its default soup are those of its best one in Table 1.',
+        'Soup of pairs: the best configuration of each language, as in Table 1. In this column the paper prints figures for its default soup, but they equal those of its best soup in Table 1.',
       ],
       columns,
       rows: hasSoups ? rows.filter(({ cells }) => cells.some((cell) => cell !== null)) : [],

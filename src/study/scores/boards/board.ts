@@ -23,13 +23,13 @@ export interface TableOptions extends Resampling {
    * headline metrics.
    */
   readonly metric?: string | HeadlineMetric | undefined;
-  /** Equivalence margin in points, for ablations and reverted experts; default: equivalence is not tested. */
+  /** Equivalence margin in points, for ablations and reverted experts. Default: no equivalence test. */
   readonly margin?: number | undefined;
   /** Half width in points of the 95 % intervals that the table `plan` is for; default: no such table. */
   readonly plan?: number | undefined;
 }
 
-/** A task in one language, with its metric. */
+/** Task in one language, with its metric. */
 export interface Subject {
   readonly benchmark: string;
   readonly language: string;
@@ -38,9 +38,7 @@ export interface Subject {
   readonly scale: Scale;
 }
 
-/**
- * Returns the paper's name of the benchmark, or the task's own. Each perplexity metric counts as a benchmark.
- */
+/** Returns the benchmark's name in the paper, or the task's own. Each perplexity metric is a benchmark. */
 const benchmarkOf = (task: string, metric: string, declared: ScoredExperiment['declared']): string => {
   const own = declared?.get(task)?.name;
   if (own !== undefined) return own;
@@ -151,13 +149,13 @@ export class Board {
     return models.flatMap(({ results }) => results.get(task) ?? []);
   }
 
-  /** @param key names the value and everything that it depends on @returns a cached value */
+  /** Returns a cached value. @param key names the value and everything that it depends on */
   remember<T>(key: string, make: () => T): T {
     if (!this.#made.has(key)) this.#made.set(key, make());
     return this.#made.get(key) as T;
   }
 
-  /** Returns a comparison. If results cannot be paired, records why and returns undefined. */
+  /** Returns a comparison. If results cannot be paired, records the reason and returns undefined. */
   attempt<T>(compare: () => T): T | undefined {
     try {
       return compare();

@@ -20,7 +20,7 @@ export const statistics = ['min', 'avg', 'max'] as const satisfies readonly Stat
 
 const percent: Scale = { unit: 'percent', factor: 100, digits: 1 };
 
-/** Returns the scale of a benchmark's first task. If figures are only imported, it is BLEU or percent. */
+/** Returns the scale of a benchmark's first task. For imported figures alone, BLEU or percent. */
 export const scaleFor = (board: Board, benchmark: string): Scale =>
   board.subjects.find((of) => of.benchmark === benchmark)?.scale ??
   (benchmark === 'FLORES' ? { unit: 'BLEU', factor: 1, digits: 1 } : percent);
@@ -65,7 +65,7 @@ export const meanCell = (
   ...more,
 });
 
-/** Returns the lowest or highest score as a cell, with an interval whose resamples repeat the choice. */
+/** Returns the lowest or highest score as a cell. Resamples for the interval repeat the choice. */
 export const extremeCell = (
   board: Board,
   scores: readonly ModelScore[],
@@ -82,7 +82,8 @@ export const extremeCell = (
     value: value * scale.factor,
     digits: scale.digits,
     n: summary.n,
-    // The chosen model's standard error belongs to the corrected score, which is not shown.
+    // The standard error belongs to the bias-corrected score, which is not shown, so it is omitted for
+    // several models.
     ...(summary.n === 1 && stderr !== undefined ? { stderr } : {}),
     ...chosen,
     model: model.name,
@@ -104,7 +105,8 @@ const errorOf = (
 };
 
 /**
- * Returns the estimate of a group's mean. If the same problems chose the group, resamples repeat the choice.
+ * Returns the estimate of a group's mean. If the group was chosen on the same problems, resamples repeat the
+ * choice.
  */
 export const estimateOf = (
   board: Board,
@@ -135,17 +137,17 @@ const summaryCell = (
       ...named,
     });
   const cell = extremeCell(board, scores, statistic, scale);
-  // The best pair of the best configuration was chosen twice, for which no interval is known.
+  // The best pair of the best configuration was chosen twice, and no interval is known for this.
   if (cell === null || rowIn(group, subject).candidates === undefined) return cell && { ...cell, ...named };
   const { interval: _, estimand: __, ...chosenTwice } = cell;
   return { ...chosenTwice, ...named };
 };
 
-/** Identifies a group's figure in a language, which may differ from the group's. */
+/** Identifies the figure of a group in a language. The group may have been chosen in another language. */
 export interface CellKey {
   readonly benchmark: string;
   readonly group: string;
-  /** The language in which the group's configuration was chosen. */
+  /** Language in which the group's configuration was chosen. */
   readonly subject: string;
   readonly language: string;
   readonly statistic: Statistic;
@@ -193,7 +195,6 @@ export const meanOverLanguages = (
   };
 };
 
-/** Returns the mean of cells; null if any is empty. */
 export const meanOfCells = (cells: readonly (Cell | null)[]): Cell | null => {
   const values = cells.flatMap((cell) => (typeof cell?.value === 'number' ? cell.value : []));
   const first = cells.find((cell) => cell !== null);
@@ -216,7 +217,7 @@ export const differenceCell = (
   ...more,
 });
 
-/** True if a higher score is better, which is assumed for imported figures alone. */
+/** True if a higher score is better. This is assumed if there are only imported figures. */
 export const isMoreBetter = (board: Board, benchmark: string): boolean => {
   for (const subject of board.subjects.filter((of) => of.benchmark === benchmark)) {
     const [score] = board.scores(board.experiment.models, subject);

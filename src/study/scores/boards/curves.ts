@@ -2,7 +2,7 @@ import { isPair } from '../reading/configurations.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import type { Board, Subject } from './board.js';
 
-/** The τ in base + α·τ: of a task expert, of a language expert, or the sum of both. */
+/** Τ in base + α·τ: a task expert's, a language expert's, or the sum of both. */
 export type CurveKind = 'task' | 'language' | 'both';
 
 export const kindLabels: Readonly<Record<CurveKind, string>> = {
@@ -13,7 +13,7 @@ export const kindLabels: Readonly<Record<CurveKind, string>> = {
 
 export interface Curve {
   readonly kind: CurveKind;
-  /** An expert's name, or a pair's: `math-1+swh-1`. */
+  /** Expert's name, or a pair's: `math-1+swh-1`. */
   readonly member: string;
   readonly task: string | null;
   readonly language: string | null;
@@ -21,9 +21,9 @@ export interface Curve {
 }
 
 /**
- * Returns curves on a task in a language: merges base + α·τ of its experts and pairs, with the base at α = 0
- * and single experts at α = 1. A language without experts gets the curves of all experts. A curve needs a
- * scored merge with α ≠ 1, because α = 1 is plain task arithmetic.
+ * Returns curves on a task in a language: merges base + α·τ of its experts and pairs. α = 0 is the base, α =
+ * 1 for single experts is the expert. A language without experts gets the curves of all experts. A curve
+ * needs a scored merge with α ≠ 1, because α = 1 alone is plain task arithmetic.
  */
 export const curvesOf = (board: Board, subject: Subject): readonly Curve[] =>
   board.remember(`curves ${subject.language} ${subject.task}`, () => makeCurves(board, subject));

@@ -23,20 +23,18 @@ export interface Group {
   /** `base`, `language`, `task`, `soup-best`, `swap-default`, …, or a reference's role: `joint`. */
   readonly id: string;
   readonly label: string;
-  /** The language and task for which the group was made and its configuration chosen. */
+  /** Language and task for which the group was made and its configuration chosen. */
   readonly subject: Subject;
   readonly models: readonly ScoredModel[];
   readonly missing?: number;
-  /** The configuration of merges of pairs. */
+  /** Configuration, for merges of pairs. */
   readonly configuration?: string;
   readonly competition?: Competition;
-  /**
-   * Score on half of the problems if the configuration is chosen on the other half, on the harness's scale.
-   */
+  /** Score on half of the problems, on the harness's scale, if it was chosen on the other half. */
   readonly otherHalf?: number;
 }
 
-/** Groups by id in column order. Roles of further references follow the experts. */
+/** Labels of groups in column order. Roles of further references follow the experts. */
 const labels: Readonly<Record<string, string>> = {
   base: 'base',
   language: 'language experts',
@@ -91,9 +89,7 @@ export const rowIn = ({ models, competition, subject }: Group, { task }: Subject
 export const configurationsIn = (board: Board, language: string): readonly Configuration[] =>
   board.remember(`configurations ${language}`, () => configurationsOf(board.experiment.models, language));
 
-/**
- * Returns a group's label. A label of the subject itself takes precedence, because soups may not be uniform.
- */
+/** Returns a group's label. A subject's own label takes precedence, because soups may not be uniform. */
 export const labelIn = (board: Board, subjects: readonly Subject[], id: string): string => {
   const labels = subjects.flatMap((subject) =>
     groupsOf(board, subject).flatMap((group) => (group.id === id ? group.label : [])),
@@ -103,11 +99,11 @@ export const labelIn = (board: Board, subjects: readonly Subject[], id: string):
 
 export interface Undecided {
   readonly label: string;
-  /** The reason, such as `too few problems to say (…)`. */
+  /** Reason, such as `too few problems to say (…)`. */
   readonly reason: string;
 }
 
-/** Most models without merges that are compared one by one; more would give too many pairs to read. */
+/** Maximum number of models without merges that are compared one by one; more would give too many pairs. */
 const mostAlone = 10;
 
 /** True if each model is a group of its own: the experiment has few models and no merges. */
@@ -126,7 +122,7 @@ interface Found {
  */
 export const groupsOf = (board: Board, subject: Subject): readonly Group[] => foundIn(board, subject).groups;
 
-/** Returns the methods whose best configuration the problems cannot decide. */
+/** Returns the methods whose best configuration the problems do not decide. */
 export const undecidedIn = (board: Board, subject: Subject): readonly Undecided[] =>
   foundIn(board, subject).undecided;
 

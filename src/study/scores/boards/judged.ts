@@ -4,8 +4,8 @@ import type { Board, Subject } from './board.js';
 import { areAlone, distinctGroups, type Group, groupsOf, isMerged, rowIn } from './groups.js';
 
 // Tables, sentences and pictures share each comparison of two groups, so that a page cannot contradict
-// itself. It depends on groups, metric, problems, candidates, and the number of comparisons that p is
-// adjusted for.
+// itself. A comparison depends on groups, metric, problems, candidates, and the number of comparisons for
+// which p is adjusted.
 
 export interface Judged {
   readonly subject: Subject;
@@ -18,7 +18,7 @@ export interface Judged {
 }
 
 export interface Compared extends Pick<Judged, 'subject' | 'a' | 'b' | 'result'> {
-  /** Numbers of candidates from which each group was chosen on these problems. */
+  /** Number of candidates from which each group was chosen on these problems. */
   readonly candidates: ComparedFacts['candidates'];
 }
 

@@ -5,10 +5,11 @@ import type { ScoredModel } from '../reading/scored-experiment.js';
 import type { Subject } from './board.js';
 
 /**
- * Returns an imaginary model with the scores expected if scores were linear: on each problem, a weighted sum
- * of other models' scores. It has the experts of `like`.
+ * Returns an imaginary model, with the experts of `like`. On each problem its score is a weighted sum of
+ * other models' scores, as expected if scores were linear. Comparisons with it include the errors of all
+ * terms.
  *
- * Without results by problem, or if the score is not a mean, only the sum is known.
+ * If there are no results by problem, or the score is not a mean, only the sum is known.
  *
  * @throws RESULTS_NOT_PAIRED as `alignResults`
  */

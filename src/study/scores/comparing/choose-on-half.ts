@@ -12,26 +12,25 @@ export interface HalfChoice {
   readonly best: number;
   readonly onAll: number;
   /**
-   * Mean score on half of the problems of the configuration that was best on the other half, over all splits.
+   * Score on one half of the problems of the configuration that is best on the other half, averaged over all
+   * splits.
    */
   readonly onOtherHalf: number;
-  /**
-   * For each configuration, how many of the `2 * splits` halves chose it. Equal configurations share a half.
-   */
+  /** For each configuration, how many of the `2 * splits` halves chose it. Equal ones share a half. */
   readonly chosen: readonly number[];
   readonly splits: number;
   readonly n: number;
 }
 
 export interface HalfChoiceOptions {
-  /** Number of random splits, each used both ways; default 100. */
+  /** Number of random splits; each half of a split is used once for the choice. Default 100. */
   readonly splits?: number | undefined;
   readonly seed?: number | undefined;
 }
 
 /**
  * Chooses the best of many configurations on one half of the problems and scores it on the other half, then
- * swaps the halves. Averages over seeded random splits. This removes the winner's curse.
+ * swaps the halves. Averages over seeded random splits. This avoids the winner's curse.
  *
  * @param configurations each configuration's results on one task, one per pair of experts
  * @returns undefined without results by problem

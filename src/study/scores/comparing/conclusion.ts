@@ -8,21 +8,24 @@ import type { PairedComparison } from './paired.js';
 /** Fewest problems for a verdict. With 29, a share's standard error may exceed 9 points. */
 export const fewestProblems = 30;
 
-/** The verdict on the first side of a comparison. */
+/** Verdict on the first side of a comparison. */
 export type Verdict =
   | 'better'
   | 'worse'
   | 'within noise'
-  /** Significant by itself, but a side was chosen on these problems from too many candidates. */
+  /**
+   * The difference is significant alone, but the better side was chosen on these problems from too many
+   * candidates.
+   */
   | 'chosen among many'
-  /** Significant by itself, but not after adjustment for all comparisons made. */
+  /** The difference is significant alone, but not after adjustment for all comparisons. */
   | 'one of many'
   | 'too few problems'
   | 'at floor'
   | 'at ceiling'
   | 'not tested';
 
-/** Facts about a comparison of a first side with a second, on the harness's scale, not in percent. */
+/** Facts about a comparison of two sides, on the harness's scale, not in percent. */
 export interface ComparedFacts {
   /** `metric,filter` */
   readonly metric: string;
@@ -30,9 +33,8 @@ export interface ComparedFacts {
   readonly n: number;
   readonly scores: readonly [first: number, second: number];
   readonly difference: number;
-  /** 95 % interval of the difference. */
   readonly interval?: readonly [low: number, high: number] | null | undefined;
-  /** The population that the interval describes, such as `these experts`. */
+  /** Population that the interval describes, such as `these experts`. */
   readonly estimand?: string | null | undefined;
   /** Two-sided p-value of this comparison by itself; below 5 % if the interval excludes 0. */
   readonly p?: number | null | undefined;
@@ -40,11 +42,11 @@ export interface ComparedFacts {
   readonly adjusted?: { readonly p: number; readonly comparisons: number } | undefined;
   /** `bootstrap`: resamples repeat a choice that was made on these problems. */
   readonly test?: PairedComparison['test'] | null;
-  /** Numbers of candidates from which the sides were chosen on these problems. */
+  /** Number of candidates from which each side was chosen on these problems. */
   readonly candidates?: { readonly first?: number; readonly second?: number } | undefined;
 }
 
-/** The verdict on a comparison, in words and figures. */
+/** Verdict on a comparison, in words and figures. */
 export interface Conclusion {
   readonly verdict: Verdict;
   /** Words for use alone or after "is": `within noise`, `too few problems to say`. */
@@ -56,7 +58,7 @@ export interface Conclusion {
   readonly evidence: readonly string[];
   readonly difference: string | null;
   readonly interval: string | null;
-  /** The population that the interval describes; null without an interval. */
+  /** Population that the interval describes; null without an interval. */
   readonly estimand: string | null;
 }
 
@@ -90,7 +92,7 @@ export const conclude = (facts: ComparedFacts): Conclusion => {
   };
 };
 
-/** True if the verdict allows no statement, however large the difference. */
+/** True if the verdict allows no statement, whatever the difference. */
 export const isUnsaid = (verdict: Verdict): boolean =>
   verdict === 'too few problems' || verdict === 'at floor' || verdict === 'at ceiling';
 
@@ -178,14 +180,14 @@ export const sentenceOf = (conclusion: Conclusion, first: string, second: string
     case 'within noise':
       return `${first} is within noise of ${second}: ${evidence}.`;
     case 'chosen among many':
-      return `${first} is ${words} from ${second}, since the better one was chosen by its score: ${evidence}.`;
+      return `${first} is ${words} from ${second}, because the better one was chosen by its score on the same problems: ${evidence}.`;
     case 'one of many':
-      return `${first} is ${words} from ${second} among all comparisons that were made, though clear alone: ${evidence}.`;
+      return `${first} is ${words} from ${second} after adjustment for all comparisons, though significant alone: ${evidence}.`;
     case 'too few problems':
       return `${first} cannot be compared with ${second}: ${words} (${evidence}).`;
     case 'at floor':
     case 'at ceiling':
-      return `${first} and ${second} are both ${words}, which says nothing: ${evidence}.`;
+      return `${first} and ${second} are both ${words}, so they cannot be compared: ${evidence}.`;
     case 'not tested':
       return `${first} is ${words} against ${second}: ${evidence}.`;
   }

@@ -6,24 +6,25 @@ import { tAbove } from '../intervals/student.js';
 
 /** Two one-sided tests of a difference against a margin, on the harness's scale, not in percent. */
 export interface Equivalence {
-  /** `out of reach`: with this standard error not even a difference of 0 would pass. */
+  /** `out of reach`: with this standard error, even a difference of 0 would not pass. */
   readonly verdict: 'equivalent' | 'not shown' | 'out of reach';
-  /** The larger p-value of the two tests. */
+  /** Larger p-value of the two tests. */
   readonly p: number;
-  /** Smallest margin that these results pass. */
+  /** Smallest margin for which these results would pass. */
   readonly smallest: number;
-  /** Smallest margin that a difference of 0 would pass. */
+  /** Smallest margin for which a difference of 0 would pass. */
   readonly reach: number;
 }
 
 /**
  * Tests whether a difference lies within ±`margin`, by two one-sided t tests (Schuirmann 1987) at 5 % each.
- * The variance stays above 0 even if few problems differ:
+ * The variance is estimated so that it stays above 0 even if few problems differ:
  *
- * - For two single models with binary scores: the variance if the true difference were `margin` (Tango 1998).
+ * - Two single models with binary scores: the variance that a true difference of `margin` would have (Tango
+ *   1998).
  * - Otherwise: the upper estimate for crossed experts and problems (`crossedSpreadAtMost`), after adding two
- * problems, one solved by either side only (Bonett and Price 2012). Without binary scores, the added problems
- * differ by the largest observed difference, in both directions.
+ *   problems, each solved by one side only (Bonett and Price 2012). If scores are not binary, the added
+ *   problems differ by the largest observed difference, one in each direction.
  *
  * @returns undefined if the scores are not binary and do not vary
  */
@@ -39,12 +40,14 @@ export const equivalenceOf = (paired: PairedScores, margin: number): Equivalence
 };
 
 interface Test {
-  /** Absolute difference. */
   readonly difference: number;
   readonly pOf: (difference: number, margin: number) => number;
 }
 
-/** Tango's score test: variance of the most likely wins and losses if the true difference were the margin. */
+/**
+ * Tango's score test: the variance under the most likely wins and losses if the true difference were the
+ * margin.
+ */
 const wholeProblems = ({ byProblem }: PairedScores): Test => {
   const n = byProblem.values.length;
   const differing = byProblem.values.filter((own) => own !== 0).length;
@@ -75,7 +78,7 @@ const crossedMeans = ({ byProblem, factors, isBinary }: PairedScores): Test | un
   };
 };
 
-/** Returns the margin at which p, which falls with it, is 5 %. */
+/** Returns the margin at which p is 5 %. p falls as the margin grows. */
 const smallestOf = (pOf: (margin: number) => number): number => {
   let [low, high] = [0, 1];
   while (pOf(high) > level && high < 1e9) high *= 2;

@@ -23,37 +23,36 @@ export interface PairedComparison {
   readonly n: number;
   /** Scores of `a` and `b`; for rows, means over models. */
   readonly scores: readonly [a: number, b: number];
-  /** The first score minus the second. */
+  /** First score minus the second. */
   readonly difference: number;
   readonly higherIsBetter: boolean;
   /** Problems that only A solved; undefined for rows of several models, and scores that are not binary. */
   readonly onlyA: number | undefined;
   readonly onlyB: number | undefined;
   /**
-   * Two-sided p-value: McNemar's exact test for two single models with binary scores, otherwise Student's t
-   * of the difference and its standard error. At least 2^(1 - k) if k problems differ, as in any exact test
-   * of k signs.
+   * Two-sided p-value. For two single models with binary scores, McNemar's exact test; otherwise Student's t
+   * from the difference and its standard error. If k problems differ, p is at least 2^(1 - k), as in an exact
+   * test of k signs.
    */
   readonly p: number | undefined;
-  /** `bootstrap`: Student's t with the error from resamples that repeat the choice. */
+  /** `bootstrap`: Student's t, with the error from resamples that repeat the choice. */
   readonly test: 'mcnemar' | 't' | 'bootstrap' | undefined;
-  /** 95 % interval of the difference. */
   readonly interval: Interval | undefined;
   readonly stderr: number | undefined;
   /**
-   * The population that `p` and `interval` describe, such as
+   * Population that `p` and `interval` describe, such as
    * `task experts, language experts and problems like these`.
    */
   readonly estimand: string | undefined;
-  /** Why `interval` is undefined. */
+  /** Reason why `interval` is undefined. */
   readonly reason: string | undefined;
 }
 
 /**
  * Compares two models problem by problem.
  *
- * @returns only the difference and the reason if there are no results by problem (BLEU, imports without
- * samples)
+ * @returns only the difference and the reason, if there are no results by problem (BLEU, imports without
+ *   samples)
  * @throws RESULTS_NOT_PAIRED if problems or prompts differ
  */
 export const comparePaired = (
@@ -76,9 +75,9 @@ export const comparePooled = (
 ): PairedComparison => compareRows({ results: a }, { results: b }, metric, options);
 
 /**
- * Compares the means of two rows of a table on one task. Problems, shared by all models, and experts are
- * samples with crossed effects (`crossed.ts`). If the same problems chose a row, resamples repeat the choice
- * (`chosen.ts`).
+ * Compares the means of two rows of a table on one task. Experts and the problems, which all models share,
+ * are samples with crossed effects (`crossed.ts`). If a row was chosen on the same problems, resamples repeat
+ * the choice (`chosen.ts`).
  *
  * @throws RESULTS_NOT_PAIRED as `comparePaired`
  */
@@ -257,10 +256,9 @@ const isConstant = ({ values, divisor }: Scaled, value: number): boolean =>
 const leastOf = ({ values, divisor }: Scaled): number =>
   Math.min(1, 2 ** (1 - values.filter((difference) => rounded(difference / divisor) !== 0).length));
 
-/** Rounds a difference, so that equal scores remain equal despite rounding errors. */
+/** Rounds tiny differences to 0, so that equal scores remain equal despite rounding errors. */
 const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 0 : difference);
 
-/** Adjusts p-values by Holm's method. Skips undefined values. */
 export const holm = (values: readonly (number | undefined)[]): (number | undefined)[] => {
   const given = values.filter((value) => value !== undefined);
   if (given.length === 0) return [...values];

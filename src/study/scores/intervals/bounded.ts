@@ -4,7 +4,7 @@ import type { Interval } from './shares.js';
 import { t95, tTest } from './student.js';
 
 export interface Located {
-  /** The mean, minus the bias of a choice. */
+  /** Mean; for a chosen figure, minus the bias of the choice. */
   readonly center: number;
   readonly mean: number;
   readonly spread: Spread;
@@ -13,9 +13,10 @@ export interface Located {
 }
 
 /**
- * Returns the variance as a function of the mean: v(μ) = c (μ − least)(most − μ), as for a share of right
- * answers, or a constant without a range. For shares, 1 / c is the effective number of problems (Korn and
- * Graubard 1998). If all scores are at one end, c is that of a single model.
+ * Returns the variance as a function of the mean μ. If scores are bounded, v(μ) = c (μ − least)(most − μ), as
+ * for a share of right answers; with only a lower bound, c (μ − least); without bounds, constant. For shares,
+ * 1 / c is the effective number of problems (Korn and Graubard 1998). If all scores are 0 or all are 1, the
+ * observed variance is 0; c is then 1 / n, as for one model that answered n problems.
  */
 const varianceOf = ({ mean, spread: { variance }, range: [least, most], n }: Located) => {
   const isEnded = Number.isFinite(most);
@@ -27,9 +28,9 @@ const varianceOf = ({ mean, spread: { variance }, range: [least, most], n }: Loc
 };
 
 /**
- * Returns the 95 % interval: the μ with (mean − μ)² ≤ t² v(μ), by Student's t. For a share this is Wilson's
- * (1927) score interval with an effective number of problems (Dean and Pagano 2015), which stays in the
- * range.
+ * Returns the 95 % interval: all μ with (mean − μ)² ≤ t² v(μ), where t is Student's. For a share this is
+ * Wilson's (1927) score interval with an effective number of problems (Dean and Pagano 2015), which stays
+ * within the bounds.
  *
  * @returns undefined if the scores do not vary
  */

@@ -42,7 +42,7 @@ export const choiceErrors = (
 };
 
 export interface ChoiceSpread {
-  /** How much choosing on the same problems raised the figure. */
+  /** Amount by which choosing on the same problems raised the figure. */
   readonly bias: number;
   readonly spread: Spread;
 }

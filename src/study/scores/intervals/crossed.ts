@@ -2,7 +2,10 @@ import { sumOf, sumsOf } from '../statistics/mean.js';
 import type { Scaled } from './scaled.js';
 import { freedomAt, t95 } from './student.js';
 
-/** Scores by level of one kind of model (each task expert, each language expert) and problem. */
+/**
+ * Scores by problem, for each level of a factor. A factor is a kind of model; its levels are the models, such
+ * as each task expert.
+ */
 export type Levels = readonly Scaled[];
 
 export interface Spread {
@@ -27,7 +30,7 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
  *
  * V_P is s² of the K problems' means / K. V_F is s² of the I levels' means / I. V_FP is the mean square of
  * the residuals of the I × K table of means / (I K): the part of V_F that V_P contains (Cornfield and Tukey
- * 1956). With few levels V_F is often below V_FP by chance, so w is 0 for two levels; w is ours, found by
+ * 1956). With few levels V_F is often below V_FP by chance, so w is 0 for two levels. We chose w by
  * simulation. V is the estimator of Cameron, Gelbach and Miller (2011) without −V_TL + V_TLP: the interaction
  * of experts counts twice.
  *
@@ -38,7 +41,7 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
  * df_E = V_E² / Σ_F ((V_F − V_FP)² / (I − 1)) over the F that add to V_E. The result's degrees of freedom are
  * those whose t has this 95 % quantile.
  *
- * @param problems variance of the mean that problems alone cause, for these models
+ * @param problems variance of the mean that is due to problems alone, for these models
  */
 export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spread => {
   const variance = problems.variance + sumOf(factors.map((of) => excessOf(of, 1 - 1 / (of.length - 1))));
@@ -53,8 +56,8 @@ export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spr
 };
 
 /**
- * Returns an upper estimate, V_P + Σ_F V_F. With few experts V_F − V_FP is often negative although experts
- * differ; a claim of equivalence must not rest on that.
+ * Returns an upper estimate, V_P + Σ_F V_F. With few experts, V_F − V_FP is often negative although experts
+ * differ. A claim of equivalence must not rest on that.
  */
 export const crossedSpreadAtMost = (problems: Spread, factors: readonly Levels[]): Spread =>
   satterthwaite([problems, ...factors.map((levels) => spreadOfLevels(levels))]);

@@ -21,7 +21,7 @@ export interface Estimate {
   readonly df: number;
   /** 95 % interval; undefined if scores do not vary. */
   readonly interval: Interval | undefined;
-  /** The population that the interval describes: `task experts, language experts and problems like these`. */
+  /** Population that the interval describes: `task experts, language experts and problems like these`. */
   readonly estimand: string;
 }
 
@@ -100,7 +100,7 @@ export const estimateOfChosen = (
   const byModel = (some: readonly Column[]) => some.map((column) => pseudoValues(column, aggregate));
   const chosen = scoreOfRow(rowScores(own, aggregate));
   const alike = rows.filter(({ scores }) => isSameScore(scoreOfRow(scores), chosen));
-  // The best of the equally good rows, whichever was chosen.
+  // If several rows are equally good, takes the best score, whichever row was chosen.
   const mean =
     sign * Math.max(...[chosen, ...alike.map(({ scores }) => scoreOfRow(scores))].map((of) => sign * of));
   const { bias, spread: problems } = choiceSpread(
@@ -115,7 +115,7 @@ export const estimateOfChosen = (
   return estimateAt({ center: mean - bias, mean, spread, range, n }, estimandOf(factors, { isOnePair }));
 };
 
-/** Returns the estimate of the highest (1) or lowest (-1) score, as `estimateOfChosen`. */
+/** Returns the estimate of the highest (1) or lowest (-1) score; see `estimateOfChosen`. */
 export const estimateOfExtreme = (
   scores: readonly ModelScore[],
   sign: 1 | -1,
@@ -128,9 +128,10 @@ export const estimateOfExtreme = (
 };
 
 /**
- * Adds four problems of the greatest variance, mean (1 − mean), to the variance of a model's sampled answers.
- * Most problems of a low score have a mean of 0, so the variance of a few problems is often too small: of 100
- * intervals at 5 %, 50 problems and 30 answers, 91 contain the true score without this, 96 with it.
+ * Adds four problems of the largest variance, mean (1 − mean), to the variance of a model's sampled answers.
+ * If the score is low, most problems have a mean of 0, so few problems often give too small a variance. At a
+ * score of 5 %, 50 problems and 30 answers, 91 % of the intervals contain the true score without this, 96 %
+ * with it.
  */
 const withFourProblems = (
   { variance, df }: Spread,

@@ -6,7 +6,7 @@ import { estimandOf, type Factor, factorsOfDifference } from './sampled.js';
 import { less, meanOfModels, meanOfScaled, type Scaled } from './scaled.js';
 
 export interface PairedScores {
-  /** First row minus second row, by problem in row order. */
+  /** First row minus second row, by problem, in the order of the rows' problems. */
   readonly byProblem: Scaled;
   readonly range: Range;
   readonly factors: readonly Factor[];
@@ -54,8 +54,8 @@ export const pairRows = (a: Row, b: Row, metric: string): PairedScores | undefin
 
 /**
  * Returns the mean of differences in several languages, each counted once. Problems are matched by position,
- * because the languages of a benchmark translate the same problems. Shared experts are matched too; a
- * language's own experts count separately.
+ * because the languages of a benchmark have translations of the same problems. Experts that languages share
+ * are matched too; others count separately.
  *
  * @returns undefined if the numbers of problems differ
  */
@@ -69,7 +69,7 @@ export const meanOfPaired = (parts: readonly PairedScores[]): PairedScores | und
     return {
       kind,
       labels,
-      // Languages without these experts add 0.
+      // Languages without these experts contribute 0.
       levels: levels.map((_, at) => {
         const { values, divisor } = meanOfScaled(of.map((other) => itemAt(other.levels, at)));
         return { values: values.map((value) => value * of.length), divisor: divisor * parts.length };

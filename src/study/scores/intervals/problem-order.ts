@@ -1,10 +1,10 @@
 import { groupBy } from '../../../core/base/errors/lookup.js';
 import type { RowScores } from '../reading/row-score.js';
 
-/** Rounds of refinement between problems and rows. */
+/** Number of rounds of refinement between problems and rows. */
 const rounds = 3;
 
-/** The finaliser of MurmurHash3. */
+/** Finaliser of MurmurHash3. */
 const mixed = (a: number, b: number): number => {
   let hash = Math.imul(a ^ Math.imul(b, 0xcc9e2d51), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
@@ -44,10 +44,10 @@ export const orderOfProblems = (sides: readonly (readonly RowScores[])[]): numbe
 };
 
 /**
- * Orders the problems of rows of numbers, such as differences, by these alone. Rounds the numbers to ten
- * digits, because sums in another order differ in the last.
+ * Orders the problems of rows of numbers, such as differences, by these numbers alone. Rounds them to ten
+ * digits, because sums in another order differ in the last digit.
  *
- * @param rows of one length
+ * @param rows of equal length
  */
 export const inOwnOrder = (rows: readonly Float64Array[]): Float64Array[] => {
   const rounded = rows.map((row) => row.map((value) => Number(value.toPrecision(10))));
@@ -109,7 +109,10 @@ const refined = (rows: readonly Coloured[]): Int32Array => {
   return problems;
 };
 
-/** Returns a row of the lowest colour shared by rows with different scores, if any. */
+/**
+ * Returns a row with a colour that rows with different scores share (the lowest such colour); undefined if
+ * all colours are unique.
+ */
 const alikeIn = (rows: readonly Coloured[]): Coloured | undefined => {
   const byColour = [...groupBy(rows, ({ colour }) => colour)].sort(([a], [b]) => a - b);
   for (const [, [first, ...others]] of byColour)

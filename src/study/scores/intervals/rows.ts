@@ -2,15 +2,15 @@ import type { EvaluationResult } from '../../evaluation/result.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import { isOnePair, type Sampling, samplingOf } from './sampled.js';
 
-/** A side of a comparison: a mean over models in one task. */
+/** Side of a comparison: the mean over models on one task. */
 export interface Row {
   readonly results: readonly EvaluationResult[];
-  /** Populations that the models are sampled from; undefined if the models are no sample. */
+  /** Populations from which the models are sampled; undefined if the models are not a sample. */
   readonly sampling?: readonly Sampling[] | undefined;
   readonly isOnePair?: boolean;
   /**
-   * If this row was chosen as the best on the same problems: all rows of the choice, this one included.
-   * Resamples choose again.
+   * All rows among which this row was chosen as the best on the same problems, itself included. Resamples
+   * repeat the choice.
    */
   readonly candidates?: readonly (readonly EvaluationResult[])[] | undefined;
 }
@@ -30,5 +30,5 @@ export const rowOf = (
   };
 };
 
-/** Returns a row whose models are no sample. */
+/** Returns a row whose models are not treated as a sample. */
 export const onlyThese = ({ sampling: _, ...row }: Row): Row => row;

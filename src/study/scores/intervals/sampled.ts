@@ -4,7 +4,7 @@ import type { ScoredModel } from '../reading/scored-experiment.js';
 import type { Levels } from './crossed.js';
 import { less, meanOfModels, type Scaled } from './scaled.js';
 
-/** A population of models. Members of `pairs of experts` share no expert; `models` have any other role. */
+/** Population of models. In `pairs of experts`, no two pairs share an expert. `models` have other roles. */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
 
 export interface Sampling {
@@ -62,8 +62,8 @@ export const factorsOf = ({ scores, sampling = [] }: SampledScores): Factor[] =>
   sampling.map(({ kind, labels }) => ({ kind, labels: distinct(labels), levels: levelsOf(scores, labels) }));
 
 /**
- * Returns the kinds of model (experts, seeds, …) whose sampling makes the difference of two rows' means vary.
- * If both rows use the same experts, an expert's difference is one level. Empty if one of the rows is no
+ * Returns the kinds of model (experts, seeds, …) whose sampling makes the difference between two rows' means
+ * vary. If both rows have the same experts, an expert's difference is one level. Empty if a row is not a
  * sample.
  */
 export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[] => {
@@ -101,6 +101,6 @@ export const estimandOf = (
   return `${isOnePair ? 'these two experts' : 'these models'} only, problems like these`;
 };
 
-/** True for one merge of two experts, whose score describes no other experts. */
+/** True for one merge of two experts, whose score says nothing about other experts. */
 export const isOnePair = (models: readonly ScoredModel[]): boolean =>
   models.length === 1 && models.every(isPair);

@@ -1,8 +1,8 @@
 import { sumOf, sumsOf } from '../statistics/mean.js';
 
 /**
- * Numbers by problem with a common divisor: `values[k] / divisor`. Sums of scores 0 and 1 over models are
- * whole and add up exactly; means would not.
+ * Numbers by problem with a common divisor: `values[k] / divisor`. Sums of 0 and 1 over models are whole
+ * numbers and add up exactly; means would not.
  */
 export interface Scaled {
   readonly values: Float64Array;

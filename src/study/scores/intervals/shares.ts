@@ -5,7 +5,7 @@ export const level = 0.05;
 
 const z = 1.959963984540054;
 
-/** Wilson's score interval (1927) of a share of right answers, 95 %. */
+/** Returns Wilson's (1927) 95 % score interval of a share of right answers. */
 export const wilson = (right: number, n: number): Interval => {
   const share = right / n;
   const middle = (share + z ** 2 / (2 * n)) / (1 + z ** 2 / n);
@@ -23,5 +23,5 @@ export const bonettPrice = (onlyA: number, onlyB: number, n: number): Interval =
   return [Math.max(-1, a - b - half), Math.min(1, a - b + half)];
 };
 
-/** Extends an interval to contain 0 if a test does not distinguish the difference from 0. */
+/** Extends an interval to contain 0. Used if a test does not distinguish the difference from 0. */
 export const withZero = ([low, high]: Interval): Interval => [Math.min(0, low), Math.max(0, high)];

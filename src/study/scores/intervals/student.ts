@@ -1,6 +1,6 @@
 import { tCdf } from '../statistics/distributions.js';
 
-/** From this number of degrees of freedom on, Student's t equals the normal distribution to ten digits. */
+/** Degrees of freedom from which on Student's t equals the normal distribution to ten digits. */
 const most = 1e8;
 
 /** Two-sided p-value; `df` may be fractional. */
@@ -12,7 +12,6 @@ export const tAbove = (t: number, df: number): number => tCdf(-t, Math.min(df, m
 
 const known = new Map<number, number>();
 
-/** 95 % quantile of |t|. */
 export const t95 = (df: number): number => {
   const found = known.get(df) ?? quantile(df);
   if (known.size > 10_000) known.clear();
@@ -26,7 +25,7 @@ const quantile = (df: number): number => {
   return bisected([0, high], (t) => tTest(t, df));
 };
 
-/** Returns the degrees of freedom, within bounds, for which `t` is the 95 % quantile of |t|. */
+/** Returns the degrees of freedom, within the bounds, for which `t` is the 95 % quantile of |t|. */
 export const freedomAt = (t: number, [least, largest]: readonly [number, number]): number =>
   Math.exp(
     bisected([Math.log(least), Math.log(Math.min(largest, most))], (exponent) =>

@@ -37,7 +37,7 @@ const layers: readonly Setting[] = [0, 1].flatMap((transition) =>
 
 const transitions = layers.filter(({ bottom }) => bottom === 5);
 
-/** The plan's first ablation: (bottom, top). */
+/** First ablation of the ablation plan: numbers of (bottom, top) layers. */
 export const ablationLayers = (board: Board): ScoreTable[] =>
   ablation(board, {
     layout: 'ablation-layers',
@@ -46,7 +46,7 @@ export const ablationLayers = (board: Board): ScoreTable[] =>
       'Mean and maximum over the pairs, by (bottom, top) layers of the language expert (ablation plan, 1).',
     settings: layers,
     compared:
-      'Each row less the paper’s (5, 2) of the same transition; if there is no such row, less the default.',
+      'Each row minus the paper’s (5, 2) with the same transition; without such a row, minus the default.',
     referencesOf: ({ bottom, bottomTransition }) =>
       bottom === 5
         ? []
@@ -57,14 +57,14 @@ export const ablationLayers = (board: Board): ScoreTable[] =>
           ],
   });
 
-/** The plan's second ablation: one transition layer on either side against none. */
+/** Second ablation of the ablation plan: one transition layer on either side, compared with none. */
 export const ablationTransition = (board: Board): ScoreTable[] =>
   ablation(board, {
     layout: 'ablation-transition',
     title: 'transition zone',
     caption: 'Mean and maximum over the pairs, with 1/1 transition layers and without (ablation plan, 2).',
     settings: transitions,
-    compared: 'The transition removed (0/0) less the transition kept (1/1).',
+    compared: 'Without transition layers (0/0) minus with them (1/1).',
     referencesOf: ({ bottomTransition }) =>
       transitions.filter((of) => bottomTransition === 0 && of.bottomTransition > 0),
   });
@@ -90,15 +90,15 @@ const labelOfSetting = ({ bottom, top, bottomTransition, topTransition }: Settin
   `(${bottom}, ${top}), transition ${bottomTransition}/${topTransition}`;
 
 const contrastLabel = (setting: Setting, reference: Reference): string => {
-  if (reference === 'default') return `${labelOfSetting(setting)}, less the default`;
+  if (reference === 'default') return `${labelOfSetting(setting)}, minus the default`;
   const layersOf = ({ bottom, top }: Setting) => `(${bottom}, ${top})`;
   const transitionOf = ({ bottomTransition, topTransition }: Setting) =>
     `${bottomTransition}/${topTransition}`;
   if (transitionOf(setting) === transitionOf(reference))
-    return `${layersOf(setting)} less ${layersOf(reference)}, transition ${transitionOf(setting)}`;
+    return `${layersOf(setting)} minus ${layersOf(reference)}, transition ${transitionOf(setting)}`;
   if (layersOf(setting) === layersOf(reference))
-    return `${layersOf(setting)}, transition ${transitionOf(setting)} less ${transitionOf(reference)}`;
-  return `${labelOfSetting(setting)}, less ${labelOfSetting(reference)}`;
+    return `${layersOf(setting)}, transition ${transitionOf(setting)} minus ${transitionOf(reference)}`;
+  return `${labelOfSetting(setting)}, minus ${labelOfSetting(reference)}`;
 };
 
 const ablation = (board: Board, of: Ablation): ScoreTable[] =>
@@ -138,7 +138,7 @@ const scores = (
     caption,
     notes: [
       ...benchmarkNotes(board, benchmark, { languages: [] }),
-      'Layer swaps of pairs with uniform weights, all else at its default.',
+      'Layer swaps of pairs with uniform weights; all other parameters have their defaults.',
       ...(hasIntervals(shown) ? [extremeNote] : []),
     ],
     columns: places.flatMap((place) =>
@@ -188,7 +188,7 @@ const modelsOf = (board: Board, language: string, reference: Reference): readonl
 
 const pairOf = ({ task, languageExpert }: ScoredModel): string => `${task}+${languageExpert}`;
 
-/** Restricts both sides to pairs with scores on both; undefined if the sides are the same merges. */
+/** Restricts both sides to pairs with scores on both sides; undefined if both sides are the same merges. */
 export const ofSamePairs = (
   a: readonly ScoredModel[],
   b: readonly ScoredModel[],
@@ -203,7 +203,7 @@ export const ofSamePairs = (
   return [both(a, b), both(b, a)];
 };
 
-/** Returns a setting's merges, one per pair, because entries may repeat a configuration. */
+/** Returns a setting's merges, one per pair: entries may repeat a configuration. */
 const mergesAt = (board: Board, language: string, setting: Setting): ScoredModel[] => {
   const byPair = new Map<string, ScoredModel>();
   for (const model of board.experiment.models) {

@@ -43,10 +43,10 @@ const scores = (board: Board, benchmark: string, subjects: readonly Subject[]): 
     id: idOf('alpha', benchmark),
     title: `${benchmark}: scores along task vectors`,
     caption:
-      'Scores of base + α·τ: of each expert alone, and with the task vectors of both experts of a pair. At α = 0 the base, at α = 1 of one alone the expert itself.',
+      'Scores of base + α·τ, for each expert alone, and for each pair with τ the sum of both task vectors. α = 0 is the base; α = 1 of an expert alone is the expert.',
     notes: [
       ...benchmarkNotes(board, benchmark, { languages: [] }),
-      'Merges by task_arithmetic with equal weights and without normalisation. A mean stands where all of its experts are scored.',
+      'Merges by task_arithmetic with equal weights and without normalisation. A mean is shown where all of its experts have scores.',
     ],
     columns: alphas.map((value) => ({ id: String(value), label: `α = ${value}`, kind: 'number' as const })),
     rows,
@@ -87,7 +87,7 @@ const departures = (board: Board, benchmark: string, subjects: readonly Subject[
     expected: (curves: readonly Curve[]) => Expected,
   ): Contrast => ({
     id: label === sumLabel ? `sum/${value}` : `${kind}/${value}`,
-    label: `${kindLabels[kind]}, α = ${value}, less ${label}`,
+    label: `${kindLabels[kind]}, α = ${value}, minus ${label}`,
     sides: (subject) => {
       const curves = curvesOf(board, subject);
       const own = curves.filter((curve) => curve.kind === kind);
@@ -98,7 +98,7 @@ const departures = (board: Board, benchmark: string, subjects: readonly Subject[
     of: idOf('alpha', benchmark),
     title: `${benchmark}: linearity of task vectors`,
     caption:
-      'The score less what it would be if gains over the base were linear: α times the gain at 1, and of both task vectors together the sum of their gains alone. On the same problems, with 95 % interval and two-sided p.',
+      'The score minus the score expected if gains over the base were linear: α times the gain at α = 1; for a pair, the sum of the gains of both experts alone. On the same problems, with 95 % interval and two-sided p.',
     subjects,
     contrasts: [
       ...(['task', 'language', 'both'] as const).flatMap((kind) =>
@@ -120,7 +120,7 @@ const alongOne =
   ({ at }) =>
     weighted([at.get(0), 1 - value], [at.get(1), value]);
 
-/** Score of additive gains: the sum of both experts' scores at this α, minus the base's. */
+/** Terms of the score if gains add up: the sum of both experts' scores at this α, minus the base's. */
 const sumOfBoth =
   (curves: readonly Curve[], value: number): Expected =>
   ({ task, language, at }) => {

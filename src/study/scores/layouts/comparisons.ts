@@ -15,10 +15,10 @@ export const comparisons = (board: Board): ScoreTable[] => [
     caption:
       'Difference of the means of two groups of models on the same problems, with 95 % interval and two-sided p-value.',
     notes: [
-      'Intervals and p are about experts and problems like these; of one model against one about these models only, and p is McNemar’s exact one for scores of 0 and 1.',
-      'Interval and p are those of one comparison alone: the interval excludes 0 where p is below 5 %. Adjusted p: Holm, for all comparisons of a language and task.',
-      'The verdict is of the first: better or worse only if the adjusted p is below 5 %; not shown to differ if p is, and the adjusted p is not.',
-      'A configuration that was chosen by the same problems looks better than it is; its interval and p choose it again, and are marked.',
+      'Intervals and p are for experts and problems like these. For two single models, they are for these models only; p is from McNemar’s exact test if scores are 0 or 1.',
+      'Interval and p are for each comparison alone: the interval excludes 0 if p is below 5 %. Adjusted p: Holm’s correction for all comparisons of a language and task.',
+      'The verdict is on the first group: better or worse only if the adjusted p is below 5 %; “not shown to differ” if only p is.',
+      'A configuration that was chosen on the same problems looks better than it is. To correct for this, its interval and p repeat the choice in each bootstrap resample; they are marked.',
     ],
     columns: [
       { id: 'task', label: 'task', kind: 'text' },
@@ -46,12 +46,12 @@ const rowOf = ({ subject, a, b, result, adjusted, conclusion }: Judged): TableRo
   const { factor, digits } = subject.scale;
   const { n, difference, interval, onlyA, onlyB, p, reason } = result;
   const chosen = [a, b].filter(isChosen).map(({ label, configuration }) => `${label} (${configuration})`);
-  const flag = chosen.length === 0 ? {} : { flag: `${chosen.join(' and ')} chosen by the same problems` };
+  const flag = chosen.length === 0 ? {} : { flag: `${chosen.join(' and ')} chosen on the same problems` };
   const cell = (value: number | undefined, places: number, more: Partial<Cell> = {}): Cell | null =>
     value === undefined ? null : numberCell(value, places, more);
   return {
     id: `${subject.language}/${subject.task}/${a.id}/${b.id}`,
-    label: `${subject.language}: ${a.label} less ${b.label}`,
+    label: `${subject.language}: ${a.label} minus ${b.label}`,
     cells: [
       textCell(subject.task),
       numberCell(n, 0),

@@ -12,9 +12,9 @@ import type { ScoredModel } from '../reading/scored-experiment.js';
 
 export interface Contrast {
   readonly id: string;
-  /** `(0, 0) less (5, 2)` */
+  /** `(0, 0) minus (5, 2)` */
   readonly label: string;
-  /** The two rows, with the same experts; undefined if one is missing. */
+  /** Two rows, with the same experts; undefined if one is missing. */
   readonly sides: (subject: Subject) => Sides | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface Contrasts {
   readonly caption: string;
   readonly subjects: readonly Subject[];
   readonly contrasts: readonly Contrast[];
-  /** True if p-values of equivalence are also adjusted for the rows of a language. */
+  /** True if p-values of equivalence tests are also adjusted for the rows of a language. */
   readonly adjustsEquivalence?: boolean;
 }
 
@@ -45,8 +45,8 @@ interface Family {
 }
 
 /**
- * Paired differences between rows and their reference rows, by language and as the mean over languages, with
- * tests of equivalence if a margin is given. p is adjusted over all rows of a language.
+ * Tabulates paired differences between rows and their reference rows, by language and as the mean over
+ * languages. If a margin is given, adds tests of equivalence. p is adjusted over all rows of a language.
  */
 export const differences = (
   board: Board,
@@ -64,7 +64,7 @@ export const differences = (
     caption,
     notes: [
       'The two sides have the same problems and the same experts; a positive difference is a higher score.',
-      'Adjusted p: Holm, for the rows of a language in this table; the verdict is of it.',
+      'Adjusted p: Holm’s correction for the rows of a language in this table. The verdict uses it.',
       ...(own.filter(({ compared }) => compared.length > 0).length > 1 ? [meanNote] : []),
       ...marginNotes(board, isTested, adjustsEquivalence),
     ],
@@ -104,17 +104,17 @@ export const differences = (
 };
 
 const meanNote =
-  'Mean: over the languages, each counted once. Problems of the same place in their tasks and shared task experts go together; the p is about these languages.';
+  'Mean: over the languages, each counted once. Problems with the same position in their tasks are paired, and so are shared task experts. p is for these languages.';
 
 const marginNotes = ({ margin }: Board, isTested: boolean, isAdjusted: boolean): string[] => {
   if (margin === undefined) return [];
   if (!isTested)
     return [
-      'The margin is in points of a share of problems, which this metric is not: equivalence is not tested.',
+      'The margin is in percentage points, but this metric is not a share of problems, so equivalence is not tested.',
     ];
   return [
     `Equivalence within ±${margin} points: two one-sided tests (Schuirmann 1987), each at 5 %; p is the larger one, ${isAdjusted ? 'adjusted for the rows of a language (Holm)' : 'not adjusted'}.`,
-    'Smallest margin: within which the same results pass. A difference that is not significant is no equivalence.',
+    'Smallest margin: the one with which these results would pass. A difference that is not significant is not an equivalence.',
   ];
 };
 
@@ -204,8 +204,8 @@ const equivalenceWords = (
 ): string => {
   if (verdict === 'equivalent') return `equivalent within ±${margin} (${pText(p)})`;
   if (verdict === 'not shown') return `not shown to be equivalent within ±${margin} (${pText(p)})`;
-  // Rounds up, so that the margin can be reached.
+  // Rounds up, so that results can pass with the margin shown.
   const unit = 10 ** digits;
   const least = fixed(Math.ceil(reach * factor * unit) / unit, digits);
-  return `±${margin} cannot be shown by these data, whatever the difference: the smallest margin is ±${least}`;
+  return `±${margin} cannot be shown with these data, even if the difference is 0: the smallest possible margin is ±${least}`;
 };

@@ -23,8 +23,8 @@ const baselines = ['expert', 'base'] as const;
 const baselineLabels = { expert: 'the best single expert', base: 'the base' } as const;
 
 /**
- * Gains by language and method, in points (the follow-up's Fig. 2): the mean over pairs minus the best single
- * expert's score, or minus the base's. Positive is better, for perplexities too.
+ * Gains by language and method, in points, as in Fig. 2 of the follow-up paper: the mean over pairs minus the
+ * score of the best single expert, or of the base. Positive is better, for perplexities too.
  */
 export const gains = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
@@ -51,10 +51,10 @@ export const gains = (board: Board): ScoreTable[] =>
       id: idOf('gains', benchmark),
       title: `${benchmark}: gain by language and method`,
       caption:
-        'Mean over pairs, and over references trained without merging, less the best single expert and less the base (as Fig. 2 of the follow-up); positive is better.',
+        'Mean over pairs, or over references trained without merging, minus the best single expert or the base (as in Fig. 2 of the follow-up paper). Positive is better.',
       notes: [
         ...benchmarkNotes(board, benchmark, { groups: ids }),
-        'The best single expert is chosen in the same problems, which favours it; intervals choose it again in each resample, and are about these experts only.',
+        'The best single expert is chosen on the same problems, which favours it. To correct for this, intervals repeat the choice in each bootstrap resample. They are for these experts only.',
         ...(rows.some(({ cells }) => cells.some((cell) => cell?.otherHalf !== undefined)) ? [halfNote] : []),
       ],
       columns: [
@@ -67,7 +67,7 @@ export const gains = (board: Board): ScoreTable[] =>
 
 const singleExperts: readonly string[] = ['task', 'language'];
 
-/** Groups that were trained and not merged: experts, joint SFT and further roles. */
+/** Groups that were trained, not merged: experts, joint SFT and further roles. */
 const referenceGroups = (board: Board, subject: Subject): string[] =>
   groupsOf(board, subject)
     .filter((group) => !isMerged(group) && group.id !== 'base')
@@ -116,7 +116,10 @@ const gain = (
   };
 };
 
-/** The best of these experts says nothing about other experts. */
+/**
+ * Compares the group with the best expert. The models are fixed, because the best of these experts says
+ * nothing about other experts.
+ */
 const overExpert = (board: Board, subject: Subject, group: Group, expert: ScoredModel): PairedComparison =>
   compareRows(
     onlyThese(rowIn(group, subject)),
@@ -139,7 +142,7 @@ const turned = (compared: PairedComparison, sign: number): PairedComparison =>
           compared.interval === undefined ? undefined : [-compared.interval[1], -compared.interval[0]],
       };
 
-/** Wins: how many pairs have a merge that beats both experts, of those with all three scores. */
+/** Wins: the number of pairs whose merge beats both experts, of pairs with all three scores. */
 export const wins = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
@@ -154,7 +157,7 @@ export const wins = (board: Board): ScoreTable[] =>
     return tableOf({
       id: idOf('wins', benchmark),
       title: `${benchmark}: pairs above both experts`,
-      caption: 'Number of pairs whose merge scores above both of its experts, of all pairs.',
+      caption: 'Number of pairs whose merge scores above both experts, out of all pairs.',
       notes: benchmarkNotes(board, benchmark, { groups: ids }),
       columns: subjects.flatMap(({ language }) => [
         { id: `${language}/wins`, label: `${language}, wins`, kind: 'number' as const },

@@ -29,7 +29,7 @@ export const equivalence = (board: Board): ScoreTable[] =>
         const table = differences(board, {
           of: idOf('equivalence', benchmark),
           title: `${benchmark}: configurations against the default`,
-          caption: 'Each layer swap less the default: mean over the same pairs, with 95 % interval.',
+          caption: 'Each layer swap minus the default: mean over the same pairs, with 95 % interval.',
           subjects,
           contrasts: [...variants].map((variant): Contrast => contrastOf(board, variant)),
           adjustsEquivalence: true,
@@ -39,7 +39,7 @@ export const equivalence = (board: Board): ScoreTable[] =>
 
 const contrastOf = (board: Board, variant: string): Contrast => ({
   id: variant,
-  label: `${variant} less the default`,
+  label: `${variant} minus the default`,
   sides: ({ language, task }) => {
     const own = swapsIn(board, language).find((of) => of.variant === variant);
     const usual = defaultOf(configurationsIn(board, language), 'layer_swap');
@@ -60,7 +60,7 @@ const countNotes = ({ rows, columns }: ScoreTable): string[] => {
 };
 
 /**
- * Tabulates how many configurations are above base, experts and default, and how many would be by chance if
+ * Tabulates how many configurations score above base, experts and default, and how many would by chance if
  * all were equally good. Configurations share problems and experts, so chance alone may put most of them
  * above.
  */
@@ -71,10 +71,10 @@ export const surpass = (board: Board): ScoreTable[] =>
       id: idOf('surpass', benchmark),
       title: `${benchmark}: configurations above experts and default`,
       caption:
-        'Numbers of layer swaps whose mean over the pairs is above a row, and numbers that chance puts above.',
+        'How many layer-swap configurations score above the models of a row (mean over the pairs), and how many would by chance.',
       notes: [
-        'By chance: each configuration’s differences are shifted to a mean of 0, and the problems drawn again. The mean number above, and the number that 95 % of the draws do not exceed. p: the share of draws with at least as many above.',
-        'The experts stand for themselves alone; p is not adjusted.',
+        'By chance: the differences of each configuration are shifted to a mean of 0, and the problems resampled. The columns show the mean number above, and the number that 95 % of the resamples do not exceed. p: the share of resamples with at least as many above as observed.',
+        'The results are for these experts only; p is not adjusted.',
       ],
       columns: [
         { id: 'configurations', label: 'configurations', kind: 'number' },
@@ -130,11 +130,11 @@ const differencesOf = (
   return [isHigherBetter ? paired.byProblem.values : paired.byProblem.values.map((value) => -value)];
 };
 
-/** The number of rows above 0, and that number under the hypothesis that all means are 0. */
+/** Number of rows whose sum is above 0, and the distribution of this number if all true means were 0. */
 export interface CountAbove {
   readonly above: number;
   readonly mean: number;
-  /** The number that 95 % of draws do not exceed. */
+  /** Number that 95 % of resamples do not exceed. */
   readonly most: number;
   readonly p: number;
 }

@@ -5,7 +5,7 @@ import { summarise } from '../boards/summaries.js';
 import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 
 /**
- * Tabulates intervals for every group's mean, lowest and highest score, with a standard error that treats
+ * Tabulates intervals of every group's mean, lowest and highest score, and a standard error that treats
  * models as independent.
  */
 export const intervals = (board: Board): ScoreTable[] => [
@@ -13,10 +13,10 @@ export const intervals = (board: Board): ScoreTable[] => [
     id: 'intervals',
     title: 'Intervals',
     caption:
-      'Mean, least and highest score of each group of models, with 95 % interval and what it is about.',
+      'Mean, lowest and highest score of each group of models, with the 95 % interval and the population that it describes.',
     notes: [
-      'Standard error: of experts and problems that are crossed; plain: s/√n of the models, as if they were independent.',
-      'Least, highest and best were chosen by the same problems; their intervals choose again in each resample.',
+      'Standard error: experts and problems are crossed random effects. Plain: s/√n over the models, as if they were independent.',
+      'The lowest, highest and best models were picked by their scores on these problems. To correct for this, their intervals repeat the pick in each bootstrap resample.',
     ],
     columns: [
       { id: 'task', label: 'task', kind: 'text' },

@@ -24,7 +24,7 @@ export const benchmarkNotes = (
     scores
       .flat()
       .flatMap(({ result: { sampling, drawn } }) =>
-        sampling === null ? [] : `${drawn?.runs.length ?? 1} answers to each, drawn by ${sampling}`,
+        sampling === null ? [] : `${drawn?.runs.length ?? 1} answers to each, sampled with ${sampling}`,
       ),
   );
   return [
@@ -56,7 +56,9 @@ const undecidedNotes = (board: Board, subjects: readonly Subject[]): string[] =>
   return [...reasons].flatMap(([reason, of]) =>
     reason === undefined
       ? []
-      : [`${[...new Set(of.map(({ language }) => language))].join(', ')}: no best is named: ${reason}.`],
+      : [
+          `${[...new Set(of.map(({ language }) => language))].join(', ')}: no model is called the best: ${reason}.`,
+        ],
   );
 };
 
@@ -72,7 +74,7 @@ const choiceNotes = (
   const undecided =
     board.whyNoBest(subject) === undefined
       ? undecidedIn(board, subject).map(
-          ({ label, reason }) => `${language}: ${label} is not named: ${reason}.`,
+          ({ label, reason }) => `${language}: ${label} is not chosen: ${reason}.`,
         )
       : [];
   const chosen = groupsOf(board, subject).flatMap((group: Group) => {
@@ -82,13 +84,13 @@ const choiceNotes = (
     const { candidates, incomplete } = competition;
     if (candidates.length < 2 && incomplete === 0) return [];
     const all = summarise(board.scores(group.models, subject));
-    const left = incomplete > 0 ? `; ${incomplete} that lack scores of some pairs are left out` : '';
+    const left = incomplete > 0 ? `; ${incomplete} without scores for some pairs are excluded` : '';
     const half =
       candidates.length < 2
         ? ''
         : otherHalf === undefined || all === undefined
-          ? '; no results by problem, so that the luck of the choice is unknown'
-          : `; ${fixed(all.avg * factor, digits)} on the problems it was chosen by, ` +
+          ? '; without results for single problems, the bias of the choice is unknown'
+          : `; ${fixed(all.avg * factor, digits)} on the problems on which it was chosen, ` +
             `${fixed(otherHalf * factor, digits)} chosen on one half and scored on the other`;
     return [
       `${language}: ${label} is ${configuration}, the best mean of ${candidates.length} configurations${half}${left}.`,
@@ -98,10 +100,10 @@ const choiceNotes = (
 };
 
 export const extremeNote =
-  'Least and highest scores of several models were chosen by the same problems: their intervals choose again in each resample, and are about these models only.';
+  'The lowest and highest of several models were picked by their scores on these problems. To correct for this, their intervals repeat the pick in each bootstrap resample. They are for these models only.';
 
 export const hasIntervals = (rows: readonly TableRow[]): boolean =>
   rows.some(({ cells }) => cells.some((cell) => cell?.interval !== undefined && cell.stderr === undefined));
 
 export const halfNote =
-  'In brackets: the score when the configuration is chosen on one half of the problems and scored on the other.';
+  'In brackets: the score if the configuration is chosen on one half of the problems and scored on the other.';

@@ -37,8 +37,8 @@ export const patterns = (board: Board): ScoreTable[] =>
       caption: 'Best (bottom, top) layers per language and per task expert (§4.2 of the paper).',
       notes: [
         ...benchmarkNotes(board, benchmark, { languages: [] }),
-        'Best (bottom, top): the best mean over all layer swaps with these numbers; best configuration: the best mean of one. Ties go to the fewest layers.',
-        'The same problems choose and score them.',
+        'Best (bottom, top): the numbers with the best mean over all layer swaps that have them. Best configuration: the single one with the best mean. Ties go to the fewest layers.',
+        'They are chosen and scored on the same problems.',
       ],
       columns: [
         { id: 'layers', label: 'best (bottom, top)', kind: 'text' },
@@ -68,13 +68,14 @@ const rowOf = (
   });
   const byLayers = groupBy(ofSwaps, ({ bottom, top }) => `(${bottom}, ${top})`);
   const competition = compete(configurations, new Map(scores.map((score) => [score.model.name, score])));
-  // True if there are two settings, and the problems can decide between them.
+  // Needs at least two settings, and problems that decide between them.
   if (byLayers.size < 2 || competition === undefined || board.whyNoBest(subject) !== undefined) return [];
   const sign = itemAt(scores, 0).isHigherBetter ? 1 : -1;
   const means = [...byLayers]
     .map(([layers, of]) => ({
       ...{ layers, n: of.length, first: itemAt(of, 0) },
-      // Equal to 12 digits counts as a tie; then the fewest layers come first.
+      // Means that are equal to 12 digits count as a tie; then the setting with the fewest layers comes
+      // first.
       mean: Number(meanOf(of.map(({ value }) => value)).toPrecision(12)),
     }))
     .sort((a, b) => sign * (b.mean - a.mean) || a.first.bottom - b.first.bottom || a.first.top - b.first.top);

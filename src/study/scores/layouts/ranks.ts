@@ -8,7 +8,7 @@ import { type ScoreTable, type TableRow, tableOf } from '../reading/score-table.
 import { meanOf } from '../statistics/mean.js';
 import { type Resampling, resamplesOf } from '../statistics/resample.js';
 
-/** Ranks groups of models over languages, to show which is the most consistent. */
+/** Ranks groups of models over languages, to show which group is the most consistent. */
 export const ranks = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
@@ -27,9 +27,9 @@ export const ranks = (board: Board): ScoreTable[] =>
       id: idOf('ranks', benchmark),
       title: `${benchmark}: ranks over languages`,
       caption:
-        'Rank of each group of models by its mean score, 1 for the best, over the languages that have all.',
+        'Rank of each group of models by its mean score (1 is the best), over the languages that have all groups.',
       notes: [
-        'Equal means share a rank. Intervals: the ranks of 95 % of the draws of problems; the models stand for themselves alone. A best configuration was chosen on these problems, so that its rank flatters it.',
+        'Equal means share a rank. Intervals contain the ranks in 95 % of the bootstrap resamples of problems, for these models only. A best configuration was chosen on these problems, so its rank is too good.',
       ],
       columns: [
         { id: 'rank', label: 'mean rank', kind: 'number' },
@@ -105,8 +105,8 @@ export const ranksOf = (scores: readonly number[]): number[] =>
   });
 
 /**
- * Returns each draw's mean rank over languages, by group. A benchmark's languages translate the same
- * problems, so these are drawn together.
+ * Returns the mean rank over languages in each resample, by group. The languages of a benchmark have
+ * translations of the same problems, so their problems are resampled together.
  */
 const meanRanksDrawn = (
   places: readonly (readonly Float64Array[])[],

@@ -9,8 +9,8 @@ import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/s
 const references = ['base', 'language', 'task'] as const;
 
 /**
- * Regressions: a language's merges against base and experts, on tasks for which they were not made (English,
- * other benchmarks). A method's configuration is the best on the language's first task.
+ * Compares a language's merges with base and experts on tasks that did not choose them (English, other
+ * benchmarks). The configuration of a method is the one that is best on the language's first task.
  */
 export const regressions = (board: Board): ScoreTable[] => {
   const rows = board.experiment.languages.flatMap((language) => {
@@ -28,9 +28,9 @@ export const regressions = (board: Board): ScoreTable[] => {
       id: 'regressions',
       title: 'Other tasks and languages',
       caption:
-        'Merges of a language in tasks that they were not chosen by: the mean over pairs, and the difference from base and experts.',
+        'Merges of a language on tasks that did not choose them: the mean over pairs, and the difference from base and experts.',
       notes: [
-        'Worse than: the 95 % interval of the difference is wholly on the worse side, and the adjusted p (Holm, over the language’s merges in this task) is below 5 %. May be chance: the adjusted p is not.',
+        'Worse than: the 95 % interval of the difference is wholly on the worse side, and the adjusted p (Holm’s correction over the language’s merges on this task) is below 5 %. May be chance: only the adjusted p is not.',
       ],
       columns: [
         { id: 'task', label: 'task', kind: 'text' },
@@ -88,7 +88,7 @@ const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (T
   });
 };
 
-/** Names the models that beat the merges, surely or perhaps by chance, or says why none can be named. */
+/** Names the models that are better than the merges, or may be by chance; or says why none can be named. */
 const worseCell = (compared: readonly Judged[]): Cell | null => {
   const worse = compared.filter(({ conclusion }) => conclusion.verdict === 'worse');
   const maybe = compared.filter(

@@ -9,8 +9,8 @@ import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * Compares task experts in which layers, or rows of small changes, are reverted to the base (§3.3) with
- * intact experts and the base, in every language.
+ * Compares reverted task experts with intact ones and the base, in every language (§3.3). Reverted: some
+ * layers, or rows with small changes, have the base's values.
  */
 export const reverted = (board: Board): ScoreTable[] => {
   const { models } = board.experiment;
@@ -38,8 +38,7 @@ export const reverted = (board: Board): ScoreTable[] => {
     const scores: ScoreTable = tableOf({
       id: idOf('reverted', benchmark),
       title: `${benchmark}: reverted task experts`,
-      caption:
-        'Mean over task experts with a part of their changes put back to the base (§3.3 of the paper).',
+      caption: 'Mean over task experts with some of their changes reverted to the base (§3.3 of the paper).',
       notes: benchmarkNotes(board, benchmark, { languages: [] }),
       columns: columns.map((column) => ({ id: column, label: column, kind: 'number' as const })),
       rows: hasAny ? rows.filter(({ cells }) => cells.some((cell) => cell !== null)) : [],
@@ -48,11 +47,11 @@ export const reverted = (board: Board): ScoreTable[] => {
       of: scores.id,
       title: `${scores.title}, differences`,
       caption:
-        'Each row less the same task experts, nothing of them reverted, on the same problems, with 95 % interval and two-sided p.',
+        'Each row minus the same task experts without reverting, on the same problems, with 95 % interval and two-sided p.',
       subjects,
       contrasts: [...variants].map(([variant, of]) => ({
         id: variant,
-        label: `reverted: ${variant}, less task experts`,
+        label: `reverted: ${variant}, minus task experts`,
         sides: ({ task }) => withExperts(of, ofRole('task'), task),
       })),
     });

@@ -11,16 +11,16 @@ import { meanOf } from '../statistics/mean.js';
 
 const number = (id: string, label = id) => ({ id, label, kind: 'number' as const });
 
-/** Tabulates scores of models with several answers per problem, as papers report sampled answers. */
+/** Tabulates scores of models with several sampled answers per problem, in the form that papers use. */
 export const samples = (board: Board): ScoreTable[] => [
   tableOf({
     id: 'samples',
     title: 'Sampled answers',
     caption: 'Scores over several answers to each problem.',
     notes: [
-      'avg@k: mean over problems and answers, with its standard error over problems, which includes that of drawing.',
+      'avg@k: mean over problems and answers. The standard error over problems includes the variance of sampling answers.',
       'SD, lowest and highest: over the scores of the k runs. A run has one answer to every problem.',
-      'Drawing: the share of the variance of avg@k that more answers to the same problems would remove.',
+      'Sampling: the share of the variance of avg@k that more answers to the same problems would remove.',
     ],
     columns: [
       { id: 'task', label: 'task', kind: 'text' },
@@ -79,7 +79,6 @@ const rowOf = (score: ModelScore, runs: Drawn['runs'], { task, metric, scale }: 
 };
 
 interface Variances {
-  /** Variance over problems of the mean over `k` answers. */
   readonly whole: number;
   /** Variance over answers to the same problem, averaged over problems. */
   readonly drawing: number;
@@ -100,12 +99,12 @@ const varianceIn = (values: ArrayLike<number>): number => values.length * spread
 
 const planned = [1, 2, 4, 8, 16, 32];
 
-/** The normal quantile of 97.5 %. */
+/** Normal quantile of 97.5 %. */
 const wide = 1.959964;
 
 /**
- * Tabulates how many problems a given precision needs, by number of answers per problem. From the variances
- * of present scores: V(k) = between + drawing / k, and n = (1.96 / precision)² V(k).
+ * Tabulates how many problems a given precision needs, by number of answers per problem. The variances of
+ * present scores give V(k) = between + drawing / k, and then n = (1.96 / precision)² V(k).
  */
 export const plan = (board: Board): ScoreTable[] => {
   const points = board.plan;
@@ -114,10 +113,10 @@ export const plan = (board: Board): ScoreTable[] => {
     tableOf({
       id: 'plan',
       title: `Problems for ±${points}`,
-      caption: `Problems that 95 % intervals of ± ${points} take, by answers to each problem.`,
+      caption: `Number of problems for 95 % intervals of ± ${points}, by number of answers to each problem.`,
       notes: [
-        'Score: of one model, the mean over the present models. Difference: of two models on the same problems, the mean over the present pairs.',
-        'Without several answers to each problem now, only their present number is planned.',
+        'Score: for the score of one model, on average over the present models. Difference: for the difference between two models on the same problems, on average over the present pairs.',
+        'If there is only one answer to each problem so far, other numbers of answers cannot be planned.',
       ],
       columns: [
         { id: 'task', label: 'task', kind: 'text' },

@@ -4,7 +4,7 @@ import type { Board } from '../boards/board.js';
 import { numberCell, textCell } from '../boards/cells.js';
 import type { Cell, ScoreTable, TableColumn } from '../reading/score-table.js';
 
-// Tables 3 and 4 of arXiv 2410.01335 for the study's own models.
+// Tables like 3 and 4 of arXiv 2410.01335, for the study's own models.
 
 const common = { derived: [], refusals: [] } as const;
 
@@ -33,7 +33,7 @@ export const datasets = ({ experiment: { trained = [] } }: Board): ScoreTable[] 
       title: 'Training data',
       caption: 'Data sets of the runs that trained these models, as `train init` recorded them.',
       notes: [
-        'Rows are those that a run asks of the set, from the least to the most over runs; a set with fewer rows gives all, and the others of its run more. Licences may have changed: check each card. An empty one is unknown.',
+        'Rows: the number that a run requests from the data set, or the range over runs. If a set has fewer rows, the run uses all of them, and more rows of its other sets. Licences may have changed, so check each card. An empty licence is unknown.',
       ],
       columns: [
         column('kind'),
@@ -86,7 +86,7 @@ export const training = ({ experiment: { trained = [] } }: Board): ScoreTable[] 
     id: 'training',
     title: 'Training',
     caption: 'Runs that trained these models, as `train init` recorded them.',
-    notes: ['Steps are those of the checkpoint. An empty cell was not recorded.'],
+    notes: ['Steps: the step of the checkpoint. Empty cells were not recorded.'],
     columns: [
       ...rowColumns.map(([id, label]) => column(id, label)),
       column('steps', 'steps', 'number'),

@@ -10,7 +10,7 @@ interface Window {
   readonly model: ScoredModel;
   readonly run: string;
   readonly until: number;
-  /** The name without the last step: `windows/wsm-last3`. */
+  /** Merge's name without the last step: `windows/wsm-last3`. */
   readonly variant: string;
 }
 
@@ -67,7 +67,8 @@ const tablesIn = (board: Board, subject: Subject, found: readonly Window[]): Sco
   const scores: ScoreTable = tableOf({
     id,
     title,
-    caption: 'Scores of averages of checkpoints by the step of the last one, and of that checkpoint alone.',
+    caption:
+      'Scores of averages of checkpoints, by the step of the last checkpoint, and scores of that checkpoint alone.',
     notes: benchmarkNotes(board, subject.benchmark, { languages: [] }),
     columns: steps.map((step) => ({ id: String(step), label: String(step), kind: 'number' as const })),
     rows: rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
@@ -76,12 +77,12 @@ const tablesIn = (board: Board, subject: Subject, found: readonly Window[]): Sco
     of: id,
     title: `${title}, differences`,
     caption:
-      'Each average less the last of its checkpoints alone: the mean over the steps that both have, on the same problems, with 95 % interval and two-sided p.',
+      'Each average minus its last checkpoint alone: mean over the steps for which both exist, on the same problems, with 95 % interval and two-sided p.',
     subjects: [subject],
     contrasts: [...byRun].flatMap(([run, of]) =>
       [...groupBy(of, ({ variant }) => variant)].map(([variant, same]) => ({
         id: `${run}/${variant}`,
-        label: `${run}: ${variant}, less single checkpoints`,
+        label: `${run}: ${variant}, minus single checkpoints`,
         sides: ({ task }) => withCheckpoints(same, checkpointOf, task),
       })),
     ),

@@ -4,12 +4,11 @@ import type { EvaluationResult, ProblemResult, ScoreColumn } from '../../evaluat
 import { sumOf } from '../statistics/mean.js';
 import { type Aggregate, aggregateOf, type Range, rangeOf } from './metrics.js';
 
-/** Scores by problem, as sums and weights. */
 export type Column = Pick<ScoreColumn, 'sums' | 'weights'>;
 
 export interface Aligned {
   readonly n: number;
-  /** The problems in order of the first result. */
+  /** Problems, in the order of the first result. */
   readonly problems: readonly ProblemResult[];
   readonly columns: readonly Column[];
   readonly aggregate: Aggregate;
@@ -18,22 +17,25 @@ export interface Aligned {
 }
 
 /**
- * Returns why results cannot be compared by problem (the alphabetically first reason), or undefined if they
- * can.
+ * Returns the reason why results cannot be compared by problem (the alphabetically first), or undefined if
+ * they can.
  */
 export const whyUnpaired = (results: readonly EvaluationResult[], metric: string): string | undefined => {
   const reasons = results.flatMap((result) => {
     const { model, task, problems } = result;
     if (problems.length === 0) return [`${model} has no results by problem of ${task}`];
     if (columnOf(result, metric) !== undefined) return [];
-    return [`${model} has no scores by problem that give its ${metric} of ${task}`];
+    return [`${model} has no scores by problem that add up to its ${metric} of ${task}`];
   });
   return reasons.sort()[0];
 };
 
 const columnsBefore = new WeakMap<EvaluationResult, Map<string, ScoreColumn | undefined>>();
 
-/** Returns scores in order of problems; undefined if one is missing or they do not give the stated score. */
+/**
+ * Returns scores in the order of problems; undefined if a score is missing, or if the scores do not give the
+ * stated total.
+ */
 export const columnOf = (result: EvaluationResult, metric: string): ScoreColumn | undefined => {
   const own = columnsBefore.get(result) ?? new Map<string, ScoreColumn | undefined>();
   columnsBefore.set(result, own);
@@ -57,7 +59,7 @@ const givesScore = (
   return Math.abs(computed - stated) <= rounding * Math.max(1, Math.abs(stated));
 };
 
-/** Like `columnOf`, whatever score these give. */
+/** Like `columnOf`, but does not check the stated total. */
 export const findColumn = (
   { columns, problems }: EvaluationResult,
   metric: string,
@@ -76,13 +78,13 @@ export const findColumn = (
 };
 
 /**
- * Aligns results by the hash of the problem's data, and by row too if a task contains a problem twice.
+ * Aligns results by the hash of the problem's data; also by row if a task contains a problem twice.
  *
- * @throws RESULTS_NOT_PAIRED if results differ in task, version, shots, token limit, prompts or targets, or a
- * result lacks a problem or has it twice
+ * @throws RESULTS_NOT_PAIRED if results differ in task, version, shots, token limit, sampling, prompts or
+ *   targets, or a result lacks a problem or has it twice
  */
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
-  // Sorts by name, so that a message names the same two models whatever the order of results.
+  // Sorts by name, so that an error names the same two models whatever the order of results.
   const byName = results.toSorted((a, b) => (a.model < b.model ? -1 : a.model > b.model ? 1 : 0));
   const first = itemAt(byName, 0);
   for (const result of byName) checkSame(first, result);
@@ -112,7 +114,7 @@ interface ReadScores {
   readonly most: number;
 }
 
-/** Caches alignments, because a result is compared with many others. */
+/** Caches scores, because a result is compared with many others. */
 const readBefore = new WeakMap<EvaluationResult, Map<string, ReadScores>>();
 
 const scoresOf = (result: EvaluationResult, metric: string, keys: readonly string[]): ReadScores => {
@@ -148,7 +150,10 @@ interface Problems {
   keys: readonly string[];
 }
 
-/** A cache by list. Lists with the same problems in the same rows share `keys`, once compared. */
+/**
+ * Caches problems by list. Lists with the same problems in the same rows share `keys` once they were
+ * compared.
+ */
 const known = new WeakMap<readonly ProblemResult[], Problems>();
 
 const problemsOf = (result: EvaluationResult, first: EvaluationResult): Problems => {
@@ -175,9 +180,9 @@ const checkSame = (first: EvaluationResult, result: EvaluationResult): void => {
   if (result.taskVersion !== first.taskVersion)
     throw refuse(`the versions of the task are ${first.taskVersion} and ${result.taskVersion}`);
   if (result.fewshot !== first.fewshot)
-    throw refuse(`the numbers of examples are ${first.fewshot} and ${result.fewshot}`);
+    throw refuse(`the numbers of few-shot examples are ${first.fewshot} and ${result.fewshot}`);
   if (result.maxTokens !== first.maxTokens)
-    throw refuse(`the longest answers are ${most(first)} and ${most(result)}`);
+    throw refuse(`the token limits are ${most(first)} and ${most(result)}`);
   if (result.sampling !== first.sampling)
     throw refuse(`the answers are ${drawn(first)} and ${drawn(result)}`);
   const [expected, problems] = [problemsOf(first, first), problemsOf(result, first)];
@@ -214,8 +219,8 @@ const notPaired = (first: EvaluationResult, other: EvaluationResult, reason: str
   });
 
 /**
- * Returns jackknife pseudo-values (Tukey 1958): n θ − (n − 1) · (θ without the problem). The mean of these is
- * the model's score; if the score is a mean, they are the problems' scores.
+ * Returns jackknife pseudo-values (Tukey 1958): n θ − (n − 1) θ₋ᵢ, where θ₋ᵢ is the score without problem i.
+ * The mean of these values is the model's score. If the score is a mean, they are the problems' scores.
  */
 export const pseudoValues = ({ sums, weights }: Column, { of, isMean }: Aggregate): Float64Array => {
   if (isMean) return sums;

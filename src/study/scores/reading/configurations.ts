@@ -6,9 +6,9 @@ import { meanOf } from '../statistics/mean.js';
 import type { ModelScore } from './model-score.js';
 import type { ScoredModel } from './scored-experiment.js';
 
-/** A configuration's merges, one per pair of a language's experts. */
+/** Configuration's merges, one for each pair of a language's experts. */
 export interface Configuration {
-  /** The name in the experiment: `default`, `grid/b3-u0-tb0-tu0`. */
+  /** Name in the experiment: `default`, `grid/b3-u0-tb0-tu0`. */
   readonly variant: string;
   readonly method: string;
   readonly models: readonly ScoredModel[];
@@ -43,13 +43,13 @@ export const configurationsOf = (models: readonly ScoredModel[], language: strin
 };
 
 /**
- * Returns the method, or for the follow-up's swaps by a partition the entry, because they are compared with
- * plain swaps.
+ * Returns the method that groups configurations. For swaps by a partition (of the follow-up paper) it is the
+ * entry, because they are compared with plain swaps.
  */
 const methodOf = ({ method, entry, configuration }: ScoredModel): string =>
   configuration['partition'] === undefined ? (method as string) : `${byPartition}${entry}`;
 
-/** Prefix before the entry in `method` of configurations by a partition. */
+/** Prefix of the entry in `method`, for configurations by a partition. */
 export const byPartition = 'partition: ';
 
 export const distinctMerges = (models: readonly ScoredModel[]): ScoredModel[] => {
@@ -70,8 +70,8 @@ export const distinctMerges = (models: readonly ScoredModel[]): ScoredModel[] =>
 };
 
 /**
- * Returns each configuration once, ordered by settings. Two are the same if their merges have equal weights,
- * or equal settings and figures.
+ * Returns each configuration once, ordered by settings. Two configurations are the same if their merges have
+ * equal weights, or equal settings and figures.
  */
 export const distinctConfigurations = <Of extends Configuration>(configurations: readonly Of[]): Of[] => {
   const entryOf = ({ models }: Configuration): string | null => itemAt(models, 0).entry;
@@ -106,7 +106,7 @@ const settingsOf = ({ method, models }: Configuration): string =>
     ...Object.entries(itemAt(models, 0).configuration).sort(([a], [b]) => compareTexts(a, b)),
   ]);
 
-/** Texts that identify a configuration. Copies under other names share at least one. */
+/** Returns texts that identify a configuration. Copies under other names have at least one text in common. */
 const identitiesOf = ({ method, models }: Configuration, settings: string): string[] => {
   const byPair = (of: (model: ScoredModel) => unknown): string =>
     models
@@ -160,8 +160,8 @@ export const isUniformSoup = ({ method, configuration }: ScoredModel): boolean =
 };
 
 /**
- * Returns a method's default: for layer swaps the entry `default`, else the paper's; for soups that entry,
- * else the uniform soup; for others the only configuration.
+ * Returns a method's default configuration. For layer swaps and soups it is the entry `default`, else the
+ * paper's default and the uniform soup. For other methods it is the only configuration.
  */
 export const defaultOf = (
   configurations: readonly Configuration[],
@@ -181,7 +181,6 @@ export interface Competition {
    * unfairly.
    */
   readonly candidates: readonly Configuration[];
-  /** The best, with ties broken by settings. */
   readonly best: Configuration;
   /** Number of configurations without scores for some pairs. */
   readonly incomplete: number;

@@ -26,7 +26,7 @@ const shared = ['base', 'task'];
 interface Figure {
   readonly summary: ImportedSummary;
   readonly group: string;
-  /** The language; undefined for groups that all languages share. */
+  /** Language; undefined for groups that all languages share. */
   readonly subject: string | undefined;
 }
 
@@ -86,7 +86,7 @@ export class ImportedFigures {
     if (chosen === undefined) return undefined;
     const { summary } = chosen;
     const value = onScale(summary, factor);
-    // Rounding explains a difference of at most half a step of the coarser figure.
+    // Rounding explains a difference of up to half a step of the coarser figure.
     const others = found.filter(
       ({ summary: other }) =>
         Math.abs(onScale(other, factor) - value) > 0.5 * Math.min(factor, 100) * 1e-3 + 1e-9,

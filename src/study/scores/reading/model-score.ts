@@ -3,14 +3,14 @@ import type { EvaluationResult } from '../../evaluation/result.js';
 import { isHigherBetter, standardErrorOf } from './metrics.js';
 import type { ScoredModel } from './scored-experiment.js';
 
-/** A model's score on one task, as stated by the harness. */
+/** Model's score on one task, as the harness states it. */
 export interface ModelScore {
   readonly model: ScoredModel;
   readonly result: EvaluationResult;
   /** `metric,filter` */
   readonly metric: string;
   readonly value: number;
-  /** The harness's value; for other shares sqrt(p (1 - p) / n). */
+  /** Harness's value; if it states none, sqrt(p (1 - p) / n) for shares. */
   readonly stderr: number | undefined;
   readonly n: number;
   readonly isHigherBetter: boolean;

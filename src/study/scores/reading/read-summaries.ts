@@ -15,7 +15,7 @@ interface Line {
 
 type Read = (lines: readonly Line[], columns: readonly string[], file: string) => ImportedSummary[];
 
-/** Readers of files by their first columns. */
+/** Functions that read a file, by its first columns. */
 const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
   [['language', 'benchmark', 'row', 'statistic', 'value', 'unit'], (lines, _, file) => ownShape(lines, file)],
   [
@@ -80,13 +80,13 @@ const ownRow = z.object({
   value: z
     .string()
     .transform(Number)
-    .pipe(z.number({ error: 'value is no number' })),
+    .pipe(z.number({ error: 'value is not a number' })),
   unit: z.enum(['percent', 'share', 'BLEU'], { error: 'unit is percent, share or BLEU' }),
   n: z
     .string()
     .default('')
     .transform((text) => (text === '' ? undefined : Number(text)))
-    .pipe(z.int({ error: 'n is no whole number' }).positive({ error: 'n is not positive' }).optional()),
+    .pipe(z.int({ error: 'n is not a whole number' }).positive({ error: 'n is not positive' }).optional()),
   note: z.string().default(''),
 });
 
@@ -116,7 +116,7 @@ interface Place {
   readonly file: string;
 }
 
-/** Reads rows with a column per group of models; `(9)` in a column's name is n. */
+/** Reads a line with a column per group of models. A column's name may end in the number of models, `(9)`. */
 const wide = (
   of: Readonly<Record<string, string>>,
   columns: readonly string[],
@@ -146,7 +146,8 @@ const wide = (
 const shared = ['base', 'math expert'];
 
 /**
- * Reads Table 2's form: rows `swahili min`, `english avg`; the models' language is that of `swahili expert`.
+ * Reads the form of Table 2, with rows such as `swahili min` and `english avg`. A column such as `swahili
+ * expert` tells the models' language.
  */
 const oneLanguage = (lines: readonly Line[], columns: readonly string[], file: string): ImportedSummary[] => {
   const subject = columns
@@ -155,7 +156,7 @@ const oneLanguage = (lines: readonly Line[], columns: readonly string[], file: s
   return lines.flatMap(({ of, line }) => {
     const [, language, statistic] = /^(.*) (min|avg|max)$/.exec(of['row'] ?? '') ?? [];
     if (language === undefined)
-      throw invalidSummaries(file, line, `row ${of['row']} is no language with min, avg or max`);
+      throw invalidSummaries(file, line, `row ${of['row']} is not a language followed by min, avg or max`);
     return wide(of, columns.slice(1), { language, statistic, line, file }).map((summary) =>
       subject === undefined || shared.includes(summary.row) || summary.row.startsWith(`${subject} `)
         ? summary
@@ -164,7 +165,7 @@ const oneLanguage = (lines: readonly Line[], columns: readonly string[], file: s
   });
 };
 
-/** Reads Table 5's form: a column per kind of expert; BLEU for FLORES, otherwise shares. */
+/** Reads the form of Table 5, with a column per kind of expert. Values: BLEU for FLORES, otherwise shares. */
 const experts = (lines: readonly Line[], columns: readonly string[], file: string): ImportedSummary[] =>
   lines.flatMap(({ of, line }) =>
     columns.slice(4).flatMap((column) =>

@@ -3,9 +3,8 @@ import { countedSums, sumOf, sumsOf } from '../statistics/mean.js';
 import type { Column } from './align.js';
 import type { Aggregate } from './metrics.js';
 
-/** Scores of a row's models, prepared for repeated aggregation. */
 export interface RowScores {
-  /** For means, one column of sums over models; otherwise a column per model. */
+  /** If scores are means, one column with the sums over models; otherwise one column per model. */
   readonly columns: readonly Column[];
   readonly models: number;
   readonly aggregate: Aggregate;
@@ -29,13 +28,13 @@ export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number =>
   return sumOf(columns.map(({ sums, weights }) => of(sumOf(sums), sumOf(weights)))) / models;
 };
 
-/** True for scores that differ by rounding errors only. */
+/** True if scores differ only by rounding errors. */
 export const isSameScore = (a: number, b: number): boolean =>
   Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
 
 /**
- * Prepares rows for scores on many samples of problems. `counts`: how often each problem is drawn; `taken`:
- * their sum.
+ * Returns a function that scores all rows on a sample of problems. `counts` says how often each problem is
+ * drawn, `taken` is the sum of `counts`.
  */
 export const scorerOf = (
   rows: readonly RowScores[],

@@ -1,51 +1,46 @@
-/** A figure in a table. */
 export interface Cell {
-  /** A number on the shown scale (percent for shares, unless the table says otherwise), or a text. */
+  /** Text, or a number on the scale that is shown (percent for shares, unless the table says otherwise). */
   readonly value: number | string;
   readonly digits: number;
-  /** Number of models. */
   readonly n?: number;
-  /**
-   * Standard error on the shown scale: over experts and problems for means, over problems for a single model.
-   */
+  /** Standard error on the shown scale: over experts and problems for means, over problems for one model. */
   readonly stderr?: number;
-  /** The model, if the cell is a minimum, a maximum or a single model's. */
+  /** Name of the model, if the cell is a minimum, a maximum, or the score of a single model. */
   readonly model?: string;
-  /** The chosen configuration's name in the experiment. */
   readonly configuration?: string;
-  /** Score on half of the problems if the configuration is chosen on the other half. */
+  /** Score if the configuration is chosen on one half of the problems and scored on the other. */
   readonly otherHalf?: number;
-  /** 95 % interval on the shown scale; includes the choice if the same problems chose the figure. */
+  /**
+   * 95 % interval on the scale that is shown. If the figure was chosen on the same problems, it accounts for
+   * the choice.
+   */
   readonly interval?: readonly [low: number, high: number];
   /**
-   * The population that standard error, interval and p describe, such as
+   * Population that standard error, interval and p describe, such as
    * `task experts, language experts and problems like these`.
    */
   readonly estimand?: string;
   readonly p?: number;
   readonly source: 'computed' | 'imported';
-  /** `best`: the best figure of its row. */
   readonly mark?: 'best';
-  /** A doubt about the figure, as a sentence. */
+  /** Warning about the figure, as a sentence. */
   readonly flag?: string;
 }
 
-/** A column of a table. */
 export interface TableColumn {
   readonly id: string;
   readonly label: string;
   readonly kind: 'text' | 'number';
 }
 
-/** A row of a table. */
 export interface TableRow {
   readonly id: string;
   readonly label: string;
-  /** Cells by column; null without such a model or score. */
+  /** Cells by column; null if there is no such model or score. */
   readonly cells: readonly (Cell | null)[];
 }
 
-/** A figure derived from a table, such as a ratio or difference of columns. */
+/** Figure derived from a table, such as a ratio or difference of columns. */
 export interface Derived {
   readonly id: string;
   readonly label: string;
@@ -53,9 +48,9 @@ export interface Derived {
   readonly digits: number;
 }
 
-/** A table as data, which every format shows. */
+/** Table as data; all formats show the same. */
 export interface ScoreTable {
-  /** The layout, and the subject if there are several: `table-1`, `table-2/swahili`, `table-1/belebele`. */
+  /** Layout, and the subject if there are several: `table-1`, `table-2/swahili`, `table-1/belebele`. */
   readonly id: string;
   /** For several bases: the base's name, or `mean`. */
   readonly base?: string;
@@ -82,7 +77,7 @@ export const hasCells = ({ rows }: ScoreTable): boolean =>
 export const cellText = (cell: Cell | null): string =>
   cell === null ? '' : typeof cell.value === 'string' ? cell.value : fixed(cell.value, cell.digits);
 
-/** Rounds halves up, as printed tables do, even if binary fractions are slightly below. */
+/** Rounds halves up, as printed tables do, also if the binary fraction is slightly below. */
 export const fixed = (value: number, digits: number): string => {
   // A double has no meaningful further digits, and toFixed fails at 1e21.
   if (Math.abs(value) >= 1e9) return value.toPrecision(4);

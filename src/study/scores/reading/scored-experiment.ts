@@ -7,23 +7,21 @@ export interface ScoredModel {
   readonly name: string;
   /** `merge`, or a reference's role: `base`, `task`, `language`, or the experiment's own (`joint`). */
   readonly role: string;
-  /** A merge's language or `all`; null for references. */
+  /** Merge's language or `all`; null for references. */
   readonly language: string | null;
   /**
    * A language expert's languages. For a reference, the languages that limit it, else those in which it is
    * measured.
    */
   readonly languages: readonly string[];
-  /** A merge's task expert, `soup`, or null. */
+  /** Merge's task expert, `soup`, or null. */
   readonly task: string | null;
-  /** A merge's language expert, `soup`, `all-soup`, or null. */
+  /** Merge's language expert, `soup`, `all-soup`, or null. */
   readonly languageExpert: string | null;
   readonly method: string | null;
   /** Entry under `merges` in the experiment's file; null for references. */
   readonly entry: string | null;
-  /**
-   * The merge's name without language and pair: `default`, `grid/b3-u0-tb0-tu0-uniform`. Null for references.
-   */
+  /** Merge's name without language and pair: `default`, `grid/b3-u0-tb0-tu0-uniform`. Null for references. */
   readonly variant: string | null;
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Path of the checkpoint; null if only results are known. */
@@ -44,7 +42,7 @@ export const isOfLanguage = (
   return role === 'base' || role === 'task' || languages.includes(language);
 };
 
-/** A figure published or computed elsewhere, without results by problem. */
+/** Figure published or computed elsewhere, without results by problem. */
 export interface ImportedSummary {
   /** Row or column in the published table: `base`, `math expert`, `swap default`, … */
   readonly row: string;
@@ -54,7 +52,7 @@ export interface ImportedSummary {
   readonly value: number;
   readonly unit: 'percent' | 'share' | 'BLEU';
   readonly n?: number;
-  /** A doubt about the figure, shown in tables. */
+  /** Warning about the figure, shown in tables. */
   readonly note?: string;
   readonly file: string;
 }
@@ -68,7 +66,7 @@ export interface ScoredExperiment {
   readonly tasks: ReadonlyMap<string, readonly string[]>;
   readonly models: readonly ScoredModel[];
   readonly declared?: Declared;
-  /** Models planned by `train init`, with their runs. */
+  /** Models that runs of `train init` trained, with these runs. */
   readonly trained?: readonly TrainedModel[];
   /** Warnings about all figures, such as that experts were chosen by some of these scores. */
   readonly caveats?: readonly string[];
@@ -77,5 +75,5 @@ export interface ScoredExperiment {
   readonly warnings: readonly string[];
 }
 
-/** Returns the metric that judges a task, as `metric,filter`; undefined if the task has no results. */
+/** Returns the metric that scores a task, as `metric,filter`; undefined if the task has no results. */
 export type HeadlineMetric = (task: string) => string | undefined;

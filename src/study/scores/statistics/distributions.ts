@@ -1,12 +1,11 @@
 /**
  * Statistics from libraries. The build replaces the compiled module by a bundle
- * (`scripts/bundle-libraries.mjs`), so exported types must not name the libraries'.
+ * (`scripts/bundle-libraries.mjs`), so exported types must not name the libraries' types.
  */
 import stdlibBinomialCdf from '@stdlib/stats-base-dists-binomial-cdf';
 import stdlibTCdf from '@stdlib/stats-base-dists-t-cdf';
 import stdlibPadjust from '@stdlib/stats-padjust';
 
-/** Returns P(X ≤ x) for a binomial X. */
 export const binomialCdf: (x: number, n: number, p: number) => number = stdlibBinomialCdf;
 
 /** Returns P(t ≤ x) for Student's t. */

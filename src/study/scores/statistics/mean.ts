@@ -9,7 +9,10 @@ export const sumOf = (values: ArrayLike<number>): number => {
   return areWhole ? sum : sorted(values).reduce(add, 0);
 };
 
-/** Most lists are short, and inserting their items in order takes less time than calling a sort. */
+/**
+ * Maximum length of a list that is sorted by insertion. Most lists are short, and a call of `sort` takes
+ * longer for them.
+ */
 const short = 24;
 
 const sorted = (values: ArrayLike<number>): Float64Array => {
@@ -42,10 +45,11 @@ export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
 };
 
 /**
- * Prepares rows for repeated sums over problems. Goes through all rows problem by problem, because within one
- * row each addition waits for the last.
+ * Prepares rows for repeated sums over problems. The table is stored problem by problem, so that additions to
+ * different rows overlap; within one row, each addition waits for the previous one.
  *
- * @returns a function of how often each problem counts; its result is valid until the next call
+ * @returns a function from counts, which say how often each problem counts, to sums; the sums are valid until
+ *   the next call
  */
 export const countedSums = (rows: readonly Float64Array[]): ((counts: ArrayLike<number>) => Float64Array) => {
   const [wide, n] = [rows.length, rows[0]?.length ?? 0];

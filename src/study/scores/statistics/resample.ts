@@ -10,7 +10,7 @@ export interface Resampling {
   readonly seed?: number | undefined;
 }
 
-/** Most draws in the cache: 40 MB of counts. */
+/** Maximum number of draws in the cache: 40 MB of counts. */
 const mostKept = 20_000_000;
 
 let kept: { readonly key: string; readonly resamples: readonly Uint16Array[] } | undefined;

@@ -19,15 +19,15 @@ export interface SelectionByRole {
     readonly task: string;
     readonly weight: number;
   }[];
-  /** Tasks that judge the merges and therefore did not choose checkpoints. */
+  /** Tasks that score the merges, and therefore did not select checkpoints. */
   readonly spared: readonly string[];
 }
 
-/** Problems of a task that chose checkpoints. */
+/** Problems of a task whose scores selected checkpoints. */
 export interface ChosenBy {
   /** First and last row, `0-49`, or `all`. */
   readonly rows: string;
-  /** Fewest problems that a checkpoint was scored on. */
+  /** Number of problems on which each checkpoint was scored; if it differs, the smallest. */
   readonly problems: number;
 }
 

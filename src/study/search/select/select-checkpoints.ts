@@ -4,14 +4,14 @@ import { itemAt, ownValue, valueAt } from '../../../core/base/errors/lookup.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { invalidSelection } from './selection-wishes.js';
 
-/** A checkpoint to choose from. */
+/** Checkpoint to choose from. */
 export interface SelectionCandidate {
   readonly name: string;
   /** Scores by benchmark, higher is better; all candidates have the same benchmarks. */
   readonly scores: Readonly<Record<string, number>>;
 }
 
-/** The distance of two task vectors: 1 − cosine, from 0 (same direction) to 2. */
+/** Distance of two task vectors: 1 − cosine, from 0 (same direction) to 2. */
 export interface SelectionDistance {
   readonly pair: readonly [string, string];
   readonly distance: number;
@@ -23,7 +23,7 @@ export interface SelectionInput {
   readonly distances: readonly SelectionDistance[];
   /** Number to choose; default 3, as in the paper. */
   readonly count?: number | undefined;
-  /** Weight of diversity against score; default 1; 0 takes the best scores. */
+  /** Weight of diversity relative to score. Default 1; with 0, the best scores win. */
   readonly balance?: number | undefined;
   /** Weights of benchmarks; benchmarks without one are ignored. Default: equal weights. */
   readonly weights?: Readonly<Record<string, number>> | undefined;
@@ -43,19 +43,18 @@ export interface SelectedCheckpoint {
   readonly distance: number | null;
   /** `distance`, standardised over all pairs; null for the first. */
   readonly diversity: number | null;
-  /** The criterion: score + balance · diversity. */
+  /** Criterion: score + balance · diversity. */
   readonly value: number;
-  /** The candidate with the next lower value, if any. */
+  /** Candidate with the next lower value, if any. */
   readonly next: { readonly name: string; readonly value: number } | null;
 }
 
-/** Chosen checkpoints, with reasons. */
 export interface Selection {
   readonly chosen: readonly SelectedCheckpoint[];
   readonly balance: number;
-  /** Standardised scores of candidates with the minimum scores, in the given order. */
+  /** Standardised scores of candidates that have the minimum scores, in the given order. */
   readonly scores: readonly { readonly name: string; readonly score: number }[];
-  /** Candidates below a minimum score, with the first such benchmark. */
+  /** Candidates below a minimum score, with the first benchmark in which they are. */
   readonly leftOut: readonly {
     readonly name: string;
     readonly benchmark: string;
@@ -144,7 +143,7 @@ const shortfallOf = (
 ): Selection['leftOut'][number] | undefined => {
   for (const [benchmark, least] of Object.entries(atLeast)) {
     const score = ownValue(scores, benchmark);
-    // Allows for rounding: 1.1 + 0.1 exceeds 1.2 in binary.
+    // Tolerates rounding errors: 1.1 + 0.1 exceeds 1.2 in binary.
     if (score !== undefined && score < least - 1e-9 * Math.abs(least))
       return { name, benchmark, score, atLeast: least };
   }
@@ -153,9 +152,9 @@ const shortfallOf = (
 
 const checkNumbers = (count: number, balance: number): void => {
   if (!Number.isSafeInteger(count) || count < 1)
-    throw invalidParameter('count', count, 'a whole number from 1 on');
+    throw invalidParameter('count', count, 'a whole number, 1 or more');
   if (typeof balance !== 'number' || !(balance >= 0) || !Number.isFinite(balance))
-    throw invalidParameter('balance', balance, 'a number from 0 on');
+    throw invalidParameter('balance', balance, 'a number, 0 or more');
 };
 
 const checkCount = (candidates: number, count: number, leftOut: Selection['leftOut'] = []): void => {
@@ -177,7 +176,7 @@ const checkCandidates = (candidates: readonly SelectionCandidate[]): void => {
     const own = Object.keys(scores).sort().join(', ');
     if (own !== benchmarks)
       throw invalidSelection(
-        `${name} has scores of ${own || 'nothing'}, others of ${benchmarks}`,
+        `${name} has scores in ${own || 'nothing'}, others in ${benchmarks}`,
         'give every checkpoint a score in the same benchmarks',
       );
     for (const [benchmark, score] of Object.entries(scores))

@@ -9,7 +9,10 @@ import type { Declared } from '../../evaluation/declared.js';
  * all of its tasks.
  */
 export interface SelectionWishes {
-  /** Tasks in the score; default: all but those that judge the merges, if others exist. */
+  /**
+   * Tasks whose scores count. Default: tasks that do not score the merges, or all tasks if there are no
+   * others.
+   */
   readonly tasks?: readonly string[] | undefined;
   /** Weights by task or benchmark; default 1. A benchmark's tasks share its weight equally. */
   readonly weights?: Readonly<Record<string, number>> | undefined;
@@ -18,20 +21,20 @@ export interface SelectionWishes {
 }
 
 export interface ScoredTasks {
-  /** The candidates' role for messages; null for all candidates. */
+  /** Candidates' role for messages; null for all candidates. */
   readonly role: string | null;
   readonly tasks: readonly string[];
   /** Scores of the base; higher is better. */
   readonly base: Readonly<Record<string, number>> | undefined;
-  /** True for tasks whose metric is better when lower; their scores are negated. */
+  /** True for tasks with a metric that is better when lower; scores are then negated. */
   readonly isTurned: (task: string) => boolean;
   readonly declared?: Declared;
-  /** Tasks that judge the merges. Unless named, they do not choose if others can. */
+  /** Tasks that score the merges. They only count if they are named, or if there are no others. */
   readonly reported?: ReadonlySet<string>;
 }
 
 export interface TaskWishes {
-  /** Positive weights; other tasks are not in the score. */
+  /** Positive weights; tasks without a weight do not count. */
   readonly weights: Readonly<Record<string, number>>;
   /** Minimum scores; higher is better. */
   readonly atLeast: Readonly<Record<string, number>>;
@@ -41,10 +44,10 @@ export const invalidSelection = (reason: string, remedy: string): LayerloomError
   new LayerloomError('SELECTION_INVALID', { reason, remedy });
 
 /**
- * Converts wishes to tasks.
+ * Converts criteria to tasks.
  *
  * @throws SELECTION_INVALID for an unknown name; a negative or NaN weight; a NaN bound, or one relative to a
- * missing score of the base
+ *   missing score of the base
  */
 export const wishesOf = (
   { tasks, weights = {}, atLeast = {} }: SelectionWishes,
@@ -60,7 +63,7 @@ export const wishesOf = (
     if (found.length > 0) return found;
     throw invalidSelection(
       `not all candidates${scored.role === null ? '' : ` of ${scored.role}`} have scores in ${name}`,
-      `choose of ${scored.tasks.join(', ')}, or score the others too${scored.role === null ? '' : `, or choose of another ${optionName('role')}`}`,
+      `choose among ${scored.tasks.join(', ')}, or score the others too${scored.role === null ? '' : `, or choose another ${optionName('role')}`}`,
     );
   };
   return {
@@ -82,10 +85,13 @@ const weightsOf = (
 ): Record<string, number> => {
   for (const [name, weight] of Object.entries(weights)) {
     if (typeof weight !== 'number' || !Number.isFinite(weight) || weight < 0)
-      throw invalidSelection(`the weight of ${name} is ${JSON.stringify(weight)}`, 'give a number from 0 on');
+      throw invalidSelection(
+        `the weight of ${name} is ${JSON.stringify(weight)}`,
+        'give a number, 0 or more',
+      );
     if (names !== undefined && !names.includes(name))
       throw invalidSelection(
-        `${name} has a weight, and is not among the tasks to choose by`,
+        `${name} has a weight, but is not among the tasks that count`,
         `name it under ${optionName('tasks')} too`,
       );
   }
@@ -117,7 +123,7 @@ const boundsOf = (
         const match = fromBase.exec(String(bound));
         if (match === null)
           throw invalidSelection(
-            `the least score in ${name} is ${JSON.stringify(bound)}`,
+            `the minimum score in ${name} is ${JSON.stringify(bound)}`,
             'give a number, base, or base+0.005',
           );
         const own = base && ownValue(base, task);

@@ -94,7 +94,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
   const blocks = blocksOf(outcomes, count).map((block) => ({ ...block, ...twoWay(outcomes, block) }));
   const sum = (of: (block: (typeof blocks)[number]) => number) =>
     blocks.reduce((total, block) => total + of(block), 0);
-  // If outcomes are constant, any deviation will do, because they carry no information.
+  // If outcomes are constant, they carry no information, and any deviation will do.
   const within =
     sum((block) => block.within) /
       Math.max(
@@ -102,7 +102,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
         sum((block) => block.outcomes),
       ) || 1;
   const freedom = sum(({ points, from, to }) => (points.length - 1) * (to - from - 1));
-  // Configurations that agreed on every problem so far would otherwise count as certain.
+  // The lower bound keeps configurations that agreed on every problem so far from counting as certain.
   const residual = Math.max(freedom > 0 ? sum((block) => block.residual) / freedom : within, within / 200);
   for (const { points, from, to, means } of blocks) {
     const weight = (to - from) / residual;

@@ -23,15 +23,15 @@ export interface ExperimentLandscapeOptions {
   readonly score: Scorer;
   /** `metric,filter`; undefined for the headline metric. */
   readonly metric: string | undefined;
-  /** The task's row at which the landscape begins; default 0. */
+  /** Row of the task at which the landscape begins; default 0. */
   readonly firstRow?: number | undefined;
   /** Called once per failed configuration. */
   readonly onFailure: (point: ExperimentPoint, reason: string) => void;
 }
 
 /**
- * A configuration's outcome on a problem is the mean over its pairs, as in the paper. Makes merges when first
- * needed.
+ * Landscape of an experiment's merges. The outcome of a configuration on a problem is the mean over its
+ * pairs, as in the paper. Merges are made when first needed.
  */
 export class ExperimentLandscape implements Landscape {
   readonly cost: number;
@@ -124,7 +124,7 @@ export class ExperimentLandscape implements Landscape {
     if (reason !== undefined)
       throw new LayerloomError('SEARCH_INVALID', {
         reason,
-        remedy: `a search compares problem by problem: choose another metric with ${optionName('metric')}`,
+        remedy: `a search needs scores by problem: choose another metric with ${optionName('metric')}`,
       });
     const scores = results.map(({ problems }) =>
       [...problems].sort((a, b) => a.id - b.id).map((problem) => propertyAt(problem.scores, metric)),
@@ -141,5 +141,5 @@ export class ExperimentLandscape implements Landscape {
   }
 }
 
-/** A problem's score per unit of weight; for perplexities, log-likelihood per word or byte. */
+/** Problem's score per unit of weight; for perplexities, log-likelihood per word or byte. */
 const ratioOf = (score: ProblemScore): number => (typeof score === 'number' ? score : score[0] / score[1]);

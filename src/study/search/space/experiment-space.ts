@@ -8,7 +8,7 @@ import type { Coordinate, Group, SearchPoint } from './space.js';
 export interface ExperimentPoint extends SearchPoint {
   readonly method: string;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** A merge per pair; pairs have the same order in all configurations. */
+  /** Merges, one for each pair; all configurations have the same order of pairs. */
   readonly merges: readonly ExperimentMerge[];
 }
 
@@ -16,7 +16,7 @@ export interface ExperimentSpace {
   readonly groups: readonly Group[];
   readonly points: readonly ExperimentPoint[];
   readonly default: number;
-  /** Configurations that merge other pairs than the default. */
+  /** Configurations that do not merge the same pairs as the default. */
   readonly otherPairs: readonly string[];
 }
 
@@ -82,8 +82,8 @@ const defaultOf = (drafts: readonly Draft[], standard: string | undefined): Draf
   const first = drafts[0];
   if (first === undefined)
     throw new LayerloomError('SEARCH_INVALID', {
-      reason: 'the experiment has no merges of this language, pair and entries',
-      remedy: `see which it has with \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '--dry-run', '--json')}\``,
+      reason: 'the experiment has no merges with this language, pair and entries',
+      remedy: `list its merges with \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '--dry-run', '--json')}\``,
     });
   if (named === undefined && standard !== undefined) {
     const names = drafts.map(({ name }) => name);
@@ -124,8 +124,8 @@ const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
 /**
- * Returns coordinates. Parameters that vary together, like bottom and top in `layers`, are represented by the
- * first.
+ * Returns the parameters that vary, as coordinates. If several vary together, like bottom and top in
+ * `layers`, only the first is a coordinate.
  */
 const coordinatesOf = (drafts: readonly Draft[]): Coordinate[] => {
   const names = [...new Set(drafts.flatMap((draft) => Object.keys(parametersOf(draft))))];

@@ -1,7 +1,7 @@
 /** Rows of a task's data: `from` inclusive, `to` exclusive. */
 export type Rows = readonly [from: number, to: number];
 
-/** The choice compared with the default, on problems that the search did not use. */
+/** Comparison of the choice with the default, on problems that the search did not use. */
 export interface HeldOutComparison {
   readonly rows: Rows;
   /** `metric,filter` */
@@ -17,11 +17,11 @@ export interface HeldOutComparison {
   /** Two-sided p-value; null without results by problem. */
   readonly p: number | null;
   readonly test: 'mcnemar' | 't' | 'bootstrap' | null;
-  /** The population that the difference describes: the searched pairs, on other problems of this kind. */
+  /** Population that the difference describes: the searched pairs, on other problems of this kind. */
   readonly estimand: string | null;
 }
 
-/** A landscape of configurations' scores. Each call of `evaluate` is paid from the budget. */
+/** Scores of configurations. Each call of `evaluate` uses up budget. */
 export interface Landscape {
   /** Problem-evaluations per configuration and row: its number of pairs. */
   readonly cost: number;

@@ -4,13 +4,13 @@ import { optionName } from '../../../core/base/errors/option-name.js';
 import type { Landscape, Rows } from './landscape.js';
 
 /**
- * Outcomes of configurations, each on the first rows up to a limit of its own, so that any two can be
- * compared.
+ * Outcomes of configurations. Each configuration has outcomes on the first rows up to its own limit, so any
+ * two can be compared on common rows.
  */
 export class Outcomes {
   readonly #landscape: Landscape;
   readonly #of: (number[] | null)[];
-  /** Rows where a limit ended. Blocks end there too, so that results of earlier runs match. */
+  /** Limits so far. Blocks of rows end at these, so that results of earlier runs can be reused. */
   readonly #borders: number[] = [0];
   #spent = 0;
 
@@ -68,8 +68,8 @@ export class Outcomes {
       }
       if (outcomes.length !== to - from)
         throw new LayerloomError('SEARCH_INVALID', {
-          reason: `the task has ${outcomes.length} problems in rows ${from} to ${to - 1}`,
-          remedy: `say how many it has with ${optionName('problems')}`,
+          reason: `the task has only ${outcomes.length} problems in rows ${from} to ${to - 1}`,
+          remedy: `give the number of its problems with ${optionName('problems')}`,
         });
       itemAt(this.#of, point)?.push(...outcomes);
       this.#spent += outcomes.length * this.#landscape.cost;

@@ -32,7 +32,10 @@ export const orderByAnalysis = (
     .sort((a, b) => itemAt(proposed, b) - itemAt(proposed, a) || (kept[b] ?? -1) - (kept[a] ?? -1));
 };
 
-/** Returns the pairs for which the analysis proposes exactly these layers, without transitions. */
+/**
+ * Returns the number of pairs for which the analysis proposes exactly these layers. Proposals have no
+ * transitions.
+ */
 export const pairsProposing = (
   { method, configuration, merges }: Pick<ExperimentPoint, 'method' | 'configuration' | 'merges'>,
   proposals: ProposedLayers,

@@ -5,14 +5,11 @@ import { optionName } from '../../../core/base/errors/option-name.js';
 export interface Coordinate {
   readonly name: string;
   readonly values: readonly string[];
-  /**
-   * True for numbers: then only adjacent values are neighbours. In unordered coordinates all values are
-   * neighbours.
-   */
+  /** True for numbers: only adjacent values are neighbours. Otherwise any two values are. */
   readonly isOrdered: boolean;
 }
 
-/** An entry of the experiment, whose configurations vary the same parameters. */
+/** Entry of the experiment, whose configurations vary the same parameters. */
 export interface Group {
   readonly name: string;
   readonly coordinates: readonly Coordinate[];
@@ -28,13 +25,13 @@ export interface SearchPoint {
 export interface SearchSpace {
   readonly groups: readonly Group[];
   readonly points: readonly SearchPoint[];
-  /** The configuration to compare the choice with. */
+  /** Configuration to compare the choice with. */
   readonly default: number;
   /** Every point once, most promising first. */
   readonly order: readonly number[];
 }
 
-/** Most points; estimates take cubic time. */
+/** Maximum number of configurations, because estimates take cubic time. */
 export const mostPoints = 1000;
 
 /**
@@ -53,12 +50,12 @@ export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoi
 export const checkSpace = ({ points }: SearchSpace): void => {
   if (points.length < 2)
     throw new LayerloomError('SEARCH_INVALID', {
-      reason: 'there is one configuration only',
+      reason: 'there is only one configuration',
       remedy: 'give a parameter of an entry under merges several values: bottom: [3, 4, 5]',
     });
   if (points.length > mostPoints)
     throw new LayerloomError('SEARCH_INVALID', {
-      reason: `${points.length} configurations, ${mostPoints} at most`,
+      reason: `there are ${points.length} configurations, but a search takes at most ${mostPoints}`,
       remedy: `narrow the grids, or search some entries with ${optionName('entries')}`,
     });
 };

@@ -25,13 +25,13 @@ export type ClaimState = 'live' | 'dead' | 'gone';
 
 export interface FoundClaim {
   readonly state: ClaimState;
-  /** The claim's text; undefined if its process is about to write it, has died, or found the disk full. */
+  /** Claim's text; undefined if its process is about to write it, has died, or found the disk full. */
   readonly claimant?: Claimant & { readonly token: string; readonly since: string };
 }
 
 /**
- * Examines a claim. On this host it lives as long as its process, even a suspended one. Other claims are dead
- * once their heartbeat is older than `staleAfterMs` by the store's clock.
+ * Examines a claim. A claim of this host lives as long as its process, even if suspended. Other claims are
+ * dead if the last heartbeat, by the store's clock, is older than `staleAfterMs`.
  */
 export const examine = async (path: string, now: StoreClock): Promise<FoundClaim> => {
   // Opening the file makes NFS fetch the time of the last heartbeat (close-to-open consistency).
@@ -51,7 +51,7 @@ export const examine = async (path: string, now: StoreClock): Promise<FoundClaim
 const released = new Set<string>();
 
 const parse = (text: string): FoundClaim['claimant'] => {
-  // If there is no claimant, only the age counts.
+  // Without a claimant, only the age of the claim counts.
   const value = jsonOrNone(text);
   const isWhole =
     isObject(value) &&
@@ -65,11 +65,11 @@ const parse = (text: string): FoundClaim['claimant'] => {
  * Acquires the claim at `path`, or returns undefined if another process holds it.
  *
  * O_EXCL lets exactly one process create a claim, on any file system. Removing a dead claim must not remove a
- * live successor. So only the holder of the claim `path.next` may remove it, after checking again; a dead
+ * live successor. So only the holder of the claim `path.next` may remove it, after checking again. A dead
  * `path.next` is replaced in the same way.
  *
- * A race remains: a silent process on another host may release its claim in between. Then a shard is
- * published twice, with the same bytes.
+ * A race remains: a silent process on another host may release its claim between check and removal. Then a
+ * shard is published twice, with the same bytes. Claims only save work; atomic renames give correctness.
  *
  * @throws WRITE_FAILED; READ_FAILED if the claim vanishes `mostTurns` times
  */
@@ -85,7 +85,10 @@ export const acquire = async (
     if (state === 'live') return undefined;
     if (state === 'dead') return await takeOver(path, text, now);
   }
-  throw new LayerloomError('READ_FAILED', { file: path, reason: 'it is there, and gone when it is read' });
+  throw new LayerloomError('READ_FAILED', {
+    file: path,
+    reason: 'other processes keep creating and removing it',
+  });
 };
 
 const takeOver = async (path: string, text: ClaimText, now: StoreClock): Promise<ClaimFile | undefined> => {
@@ -116,7 +119,7 @@ const newText = async (about: Readonly<Record<string, unknown>>): Promise<ClaimT
  * Creates the file and writes its text in one synchronous step. If the process stopped between the two, other
  * processes would wait until the empty claim is stale.
  *
- * @returns false if the name is taken
+ * @returns false if the file exists
  */
 const create = (path: string, text: string): Promise<boolean> =>
   writing(path, async () => {
@@ -129,8 +132,8 @@ const create = (path: string, text: string): Promise<boolean> =>
         closeSync(file);
       }
     } catch (error) {
-      // A full disk leaves an empty claim (NFS may report the full disk only on close). An empty claim
-      // suffices for `gc`, which claims the shards that it removes. The heartbeat writes the text later.
+      // A full disk leaves an empty claim (NFS may report the full disk only on close). It suffices for `gc`,
+      // which claims the shards that it removes. A later heartbeat writes the text.
       if (!isFull(error)) {
         await rm(path, { force: true });
         throw error;
@@ -169,7 +172,7 @@ export class ClaimFile {
   /** Rewrites the claim in place to update its time. @returns false if the claim was lost */
   async beat(): Promise<boolean> {
     const isOurs = await withFile(this.path, constants.O_RDWR, async (file) => {
-      // Writes to the file that was read, even if the name now belongs to another.
+      // Writes to the file that was read, even if its name now belongs to another file.
       if (!this.#wrote((await readOpenFile(this.path, file)).toString())) return false;
       await file.write(this.#text, 0);
       return true;
@@ -190,7 +193,7 @@ export class ClaimFile {
     }
   }
 
-  /** True if a text is this claim's; it is empty if the disk was full. */
+  /** True if a text is this claim's. The text is empty if the disk was full. */
   #wrote(text: string): boolean {
     return text === this.#text || text === '';
   }

@@ -16,13 +16,13 @@ import {
 } from '../files/record.js';
 import type { ClaimFile } from './claim-file.js';
 
-/** A shard that was written to a claim's `partialPath`. */
+/** Shard that was written to a claim's `partialPath`. */
 export interface FinishedShard {
   readonly bytes: number;
   readonly sha256?: string | undefined;
-  /** The NaN or infinity, as in `StoredShard`. */
+  /** First NaN or infinity, as in `StoredShard`. */
   readonly nonFinite?: NonFiniteValue | null | undefined;
-  /** Names of input models, for people. */
+  /** Names of input models, for readers. */
   readonly inputs?: readonly string[] | undefined;
 }
 
@@ -125,7 +125,7 @@ export class Claim implements AsyncDisposable {
     await this.#file.release();
   }
 
-  /** Gives the claim back. */
+  /** Releases the claim. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

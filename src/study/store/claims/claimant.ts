@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { codeOf } from '../../../core/base/errors/errors.js';
 import { isObject } from '../../../core/models/checkpoint/files/json.js';
 
-/** A process, identified among all hosts of the store. */
+/** Process, identified among all hosts that use the store. */
 export interface Claimant {
   readonly host: string;
   /** Scope of process ids: a boot of a host, or a container. */
@@ -47,10 +47,7 @@ export const ownClaimant = (): Promise<Claimant> => {
   return self;
 };
 
-/**
- * Tells whether a claimant lives; `unknown` for a process elsewhere, or one whose start time is hidden from
- * this user.
- */
+/** Returns whether a claimant lives. `unknown`: it runs elsewhere, or this user cannot see its start. */
 export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   if (claimant.place !== place) return 'unknown';
   const started = await startOf(claimant.pid);
@@ -77,7 +74,7 @@ async function startElsewhere(pid: number): Promise<string | undefined> {
   return found?.stdout.trim() || undefined;
 }
 
-/** True if a process exists. Errors other than ESRCH mean that it belongs to another user. */
+/** True if a process exists. Any error other than ESRCH means that it belongs to another user. */
 const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);

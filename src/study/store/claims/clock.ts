@@ -6,8 +6,8 @@ import { withFile } from '../../../core/engine/output/durable.js';
 export type StoreClock = () => Promise<number>;
 
 /**
- * Returns the store's time by writing to a file, because clocks of hosts and file servers may differ by
- * minutes. Uses write(2): utimes(2) would send the host's time. Refuses links, which may lead anywhere.
+ * Returns the store's time, by writing to a file: clocks of hosts and file servers may differ by minutes.
+ * Uses write(2), because utimes(2) would send the host's time. Refuses links, which may lead anywhere.
  */
 const touch = (path: string): Promise<number> =>
   writing(path, () =>

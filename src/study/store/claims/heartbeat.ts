@@ -10,7 +10,7 @@ const beating = new Set<Beating>();
 let timer: NodeJS.Timeout | undefined;
 let isBusy = false;
 
-/** Adds a claim to the heartbeat: one timer for all claims, which does not keep the process alive. */
+/** Adds a claim to the heartbeat. All claims share one timer, which does not keep the process alive. */
 export const keepBeating = (claim: Beating): void => {
   beating.add(claim);
   timer ??= setInterval(beatAll, everyMs).unref();
@@ -24,7 +24,7 @@ export const stopBeating = (claim: Beating): void => {
 };
 
 const beatAll = async (): Promise<void> => {
-  // On a slow file system the last round may still be running.
+  // On a slow file system the previous round may still be running.
   if (isBusy) return;
   isBusy = true;
   for (const claim of [...beating]) {

@@ -8,7 +8,7 @@ const [firstMs, lastMs] = [5, 500];
 /**
  * Runs work under a claim. Waits for a live holder; replaces a dead one.
  *
- * @param clock a file beside it that gives its age
+ * @param clock file that is written to read the file system's time
  * @throws WRITE_FAILED; INTERRUPTED while waiting
  */
 export const holdClaim = async <T>(
@@ -26,7 +26,7 @@ export const holdClaim = async <T>(
         await claim.release();
       }
     checkInterrupt(signal);
-    // An abort ends the pause; the next round throws.
+    // An abort ends the pause; the next round then throws.
     await pause(wait, undefined, { signal }).catch(() => undefined);
   }
 };

@@ -56,7 +56,7 @@ export class Scratch implements AsyncDisposable {
     return await writing(root, async () => {
       await checkSpace(root, root, bytes);
       await mkdir(directory, { mode: 0o700 });
-      // We own the directory: mkdir fails if it exists.
+      // mkdir fails if the directory exists, so it is ours.
       const scratch = new Scratch(directory);
       await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant())).catch(
         async (cause: unknown) => {
@@ -74,8 +74,8 @@ export class Scratch implements AsyncDisposable {
 }
 
 /**
- * Removes leftovers of killed processes in `root`. Skips links and other users' directories, because anyone
- * may write there.
+ * Removes leftovers of killed processes in `root`. Anyone may write there, so links and other users'
+ * directories are skipped.
  */
 const removeLeft = async (root: string): Promise<void> => {
   for (const name of await readdir(root).catch(() => [])) {
@@ -93,7 +93,7 @@ const isLeft = async (path: string): Promise<boolean> => {
   return found !== undefined && Date.now() - found.mtimeMs > ownerlessMs;
 };
 
-/** Parses an owner; undefined for an incomplete text, whose process was killed or found the disk full. */
+/** Parses an owner. Returns undefined for an incomplete text: its process was killed or the disk full. */
 const ownerIn = (text: string): Claimant | undefined => {
   const owner = jsonOrNone(text);
   return isClaimant(owner) ? owner : undefined;

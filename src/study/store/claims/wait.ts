@@ -9,7 +9,7 @@ const [firstMs, lastMs] = [10, 2000];
 
 /**
  * Waits until a shard exists or can be claimed. Polls at growing intervals, because a shared file system does
- * not notify hosts of each other's changes.
+ * not notify hosts of changes by others.
  *
  * @throws INTERRUPTED
  */
@@ -29,7 +29,7 @@ export const waitForAny = async (
     );
     const found = keys.filter((_, index) => settled[index]);
     if (found.length > 0 || keys.length === 0) return found;
-    // An abort ends the pause; the next round throws.
+    // An abort ends the pause; the next round then throws.
     await setTimeout(pause, undefined, { signal }).catch(() => undefined);
   }
 };

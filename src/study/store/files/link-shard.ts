@@ -5,9 +5,8 @@ import { isAbsent } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { readEntry, wholeOf } from './record.js';
 
-/** A shard linked to an output. */
 export interface LinkedShard {
-  /** The link made; `copy` if the file cannot have more hard links. */
+  /** Kind of link; `copy` if the file cannot have more hard links. */
   readonly link: Link;
   /** SHA-256 from the shard's record, if present. */
   readonly sha256?: string;
@@ -52,6 +51,6 @@ export const linkShard = async (
   return {
     link: 'copy',
     ...known,
-    warnings: [`${shard} has as many names as its file system allows, and was copied to ${target}`],
+    warnings: [`${shard} has as many hard links as its file system allows, so it was copied to ${target}`],
   };
 };

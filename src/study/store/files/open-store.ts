@@ -26,7 +26,7 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
   const root = await realpath(directory).catch((error: unknown) => {
     throw refused(
       codeOf(error) === 'ENOENT'
-        ? `no such store${orNearPath(directory)}; give the directory of a batch, or the one that was its ${optionName('store')}`
+        ? `no such store${orNearPath(directory)}; give the directory of a batch, or the directory given to it by ${optionName('store')}`
         : reasonOf(error),
     );
   });
@@ -36,12 +36,12 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
   });
   if (found === undefined)
     throw refused(
-      `is not a store: it has no ${markerName}; give the directory of a batch, or the one that was its ${optionName('store')}`,
+      `is not a store: it has no ${markerName}; give the directory of a batch, or the directory given to it by ${optionName('store')}`,
     );
   if (found === 'unreadable') throw refused(`its ${markerName} is not one that layerloom wrote`);
   if (found > format)
     throw refused(
-      `is a store of format ${found}, and this layerloom (${version}) knows ${format}; use a newer one`,
+      `is a store of format ${found}, but this layerloom (${version}) supports only ${format}; use a newer version`,
     );
   // Refuses linked folders, through which `gc` would remove files outside the store.
   for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments]) {
@@ -70,11 +70,11 @@ const prepare = async (directory: string): Promise<void> => {
     if (others.length > 0)
       throw new LayerloomError('STORE_INVALID', {
         store: directory,
-        reason: `is not a store, and not empty (${others.slice(0, 3).join(', ')}); name an empty or a new directory`,
+        reason: `is neither a store nor empty (${others.slice(0, 3).join(', ')}); choose an empty or a new directory`,
       });
     const marker = `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`;
     await replaceFile(paths.marker, marker).catch(async (error: unknown) => {
-      // While this process was suspended, another one made the store and removed our temporary marker.
+      // While this process was suspended, another process created the store and removed our temporary marker.
       if (codeOf(error) !== 'ENOENT' || (await formatOf(paths)) === undefined) throw error;
     });
     await syncDirectory(directory);
@@ -82,6 +82,6 @@ const prepare = async (directory: string): Promise<void> => {
   if ((await formatOf(paths)) !== format) return;
   for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments])
     await mkdir(folder, { recursive: true });
-  // Overwriting one byte works even if the disk is full later.
+  // The file exists from the start, because overwriting one byte works even on a full disk.
   if (!names.includes('clock')) await writeFile(paths.clock, '.');
 };

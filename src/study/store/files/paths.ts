@@ -38,7 +38,8 @@ export const pathsOf = (root: string) => {
     removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
     removedRecord: (key: string, token: string) => partial(key, token, '.removed.json'),
     /**
-     * Path of a registration. The name includes the host, because a path may mean another directory there.
+     * Returns the path of a registration. It depends on the host, because on another host the path may mean
+     * another directory.
      */
     experiment: (host: string, directory: string) =>
       join(

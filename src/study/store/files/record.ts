@@ -10,13 +10,12 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { absent } from './failures.js';
 import { keyInName, type StorePaths } from './paths.js';
 
-/** The record of a shard: the contents of `KEY.json`. */
 export interface StoredShard {
   readonly key: string;
   readonly bytes: number;
   /** SHA-256 in hexadecimal; if absent, the first verification adds it. */
   readonly sha256?: string;
-  /** Time of publishing (ISO 8601), and the publishing version. */
+  /** Time of publishing (ISO 8601), and version of layerloom that published it. */
   readonly written: string;
   readonly layerloom: string;
   /**
@@ -25,14 +24,13 @@ export interface StoredShard {
    */
   readonly nonFinite?: NonFiniteValue | null;
   readonly inputs: readonly string[];
-  /** The file's mtime (ns) and inode, in decimal. If they change, the bytes are verified before use. */
+  /** File's mtime (ns) and inode, in decimal. If they change, the bytes are verified before use. */
   readonly mtimeNs?: string;
   readonly inode?: string;
   /** Time when damage was found. A damaged shard counts as absent. */
   readonly damaged?: string;
 }
 
-/** Reads a record; undefined if absent or invalid. */
 export const readRecord = async (paths: StorePaths, key: string): Promise<StoredShard | undefined> => {
   const text = (await readSmallFile(paths.record(key)).catch(absent))?.toString();
   const value = jsonOrNone(text ?? '');
@@ -78,7 +76,7 @@ export const placeRecord = (paths: StorePaths, token: string, key: string): Prom
     return true;
   });
 
-/** A shard's record and file, as far as they exist: a process may have died between writing them. */
+/** Shard's record and file. Either may be missing, because a process may have died between writing them. */
 export interface StoreEntry {
   readonly key: string;
   readonly record: StoredShard | undefined;
@@ -127,7 +125,7 @@ export const sizedOf = (entry: StoreEntry): StoredShard | undefined =>
 const hasItsSize = ({ record, file }: StoreEntry): boolean =>
   record !== undefined && record.damaged === undefined && file?.bytes === record.bytes;
 
-/** True if a file has the recorded time and inode, which records of earlier versions lack. */
+/** True if a file has the recorded mtime and inode. Records of earlier versions lack them. */
 const isUntouched = ({ record, file }: StoreEntry): boolean =>
   (record?.mtimeNs === undefined || record.mtimeNs === file?.mtimeNs) &&
   (record?.inode === undefined || record.inode === file?.inode);

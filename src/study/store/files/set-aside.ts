@@ -11,7 +11,7 @@ import type { StorePaths } from './paths.js';
 // nobody finds it, and restores it if it was linked just before.
 
 /**
- * Sets shards aside, under their claims. Renames and syncs records first, so that a power cut leaves no
+ * Sets shards aside, under their claims. Renames records first and syncs, so that a power cut leaves no
  * record without a shard.
  */
 export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {

@@ -44,14 +44,14 @@ export const weightsOfMerge = async (directory: string): Promise<string | undefi
 /**
  * Hashes the identities of a model's files.
  *
- * @param identitiesOf default: present identities
+ * @param identitiesOf default: identities computed now
  * @throws the codes of `openModel` and of `identitiesOf`
  */
 export const weightsOfModel = async (model: string, identitiesOf = ownIdentities): Promise<string> => {
   const { files, adapted } = await openModel(model);
   const hash = createHash('sha256').update('files\n');
   for (const identity of await identitiesOf(files)) hash.update(`${identity}\n`);
-  // An adapter's configuration counts, because it has scales.
+  // An adapter's configuration is included, because it contains scales.
   if (adapted !== undefined) hash.update(`adapter ${adapted.config}\n`);
   return hash.digest('hex');
 };

@@ -7,7 +7,7 @@ export const trainingMethods = ['full', 'lora'] as const;
 export const trainingWays = ['plain', 'revert', 'freeze', 'simultaneous'] as const;
 export type TrainingWay = (typeof trainingWays)[number];
 
-/** Our choices for values that trainers need and neither paper states. */
+/** Values that trainers need but neither paper states, chosen by us. */
 export const choices = {
   base: 'meta-llama/Llama-3.1-8B',
   /** Samples of a run; the paper says 30 to 40 thousand. */
@@ -23,13 +23,13 @@ export const choices = {
     alphaPerRank: 2,
     dropout: 0.05,
     targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'],
-    /** Factor of LoRA's learning rate over Table 4's: 1e-7 becomes 1e-4, which is usual for LoRA. */
+    /** Factor by which LoRA's learning rate exceeds Table 4's: 1e-7 becomes 1e-4, which is usual for LoRA. */
     learningRateFactor: 1000,
   },
   /** Devices for full fine-tuning of 8B in float32: 16 bytes per parameter, 128 GB in all. */
   devices: { full: 4, lora: 1 },
   /** Values for the user's own small files. */
   own: { samples: 2_000, checkpoints: 4, warmupShare: 0.1 },
-  /** Table 4's row for presets that have none: the paper's best expert in math. */
+  /** Row of Table 4 for presets without a row: the paper's best expert in math. */
   rowOfBaselines: 'math-2',
 } as const;

@@ -7,13 +7,12 @@ import { nearest } from '../../../core/base/nearest.js';
 import { splitName } from '../../../core/models/address/name.js';
 import { type DataSet, kindOf, type PresetWithData } from './preset.js';
 
-/** A data set in a mix; `path` replaces the hub. */
+/** Data set in a mix; `path` is a file to use instead of the hub. */
 export interface MixedSet extends DataSet {
   readonly path?: string;
   readonly ratio: number;
 }
 
-/** A user's file with its share of the mix. */
 export interface MixedFile {
   readonly path: string;
   readonly ratio: number;
@@ -82,16 +81,16 @@ const checkNames = (given: readonly GivenFile[], parts: readonly MixPart[]): voi
     const former = given.slice(0, index).find((other) => name !== undefined && other.name === name);
     if (former !== undefined && !kinds.some((kind) => kind === name))
       throw new LayerloomError('USAGE', {
-        reason: `${optionName('data')} names ${name} twice: ${former.path} and ${path}; one file stands for a data set`,
+        reason: `${optionName('data')} names ${name} twice: ${former.path} and ${path}; a data set has one file`,
       });
     if (name === undefined && parts.length > 1)
       throw new LayerloomError('USAGE', {
-        reason: `${optionName('data', path)}: this preset has data of two kinds; say math=${path} or language=${path}`,
+        reason: `${optionName('data', path)}: this preset has two kinds of data; give math=${path} or language=${path}`,
       });
     if (name === undefined || names.includes(name)) continue;
     const near = nearest(name, names);
     throw new LayerloomError('USAGE', {
-      reason: `${optionName('data', `${name}=${path}`)}: this preset has no data set ${name}, but ${names.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
+      reason: `${optionName('data', `${name}=${path}`)}: this preset has no data set ${name}; it has ${names.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
     });
   }
 };
@@ -100,7 +99,7 @@ const checkUnnamed = (parts: readonly MixPart[]): void => {
   for (const { kind, sets, files } of parts)
     if (sets?.length === 0 && files === undefined)
       throw new LayerloomError('USAGE', {
-        reason: `this preset trains on data of your own; give files of rows with ${optionName('data', parts.length > 1 ? `${kind}=PATH` : 'PATH')}`,
+        reason: `this preset trains on your own data; give files of rows with ${optionName('data', parts.length > 1 ? `${kind}=PATH` : 'PATH')}`,
       });
   for (const { sets = [] } of parts)
     for (const { name, title, hub, path } of sets)
@@ -113,8 +112,8 @@ const checkUnnamed = (parts: readonly MixPart[]): void => {
 const stemOf = (path: string): string => parse(path).name;
 
 /**
- * Applies the ratios `NAME:RATIO+NAME:RATIO`, to `math` and `language` if all names are kinds, otherwise to
- * data sets and files.
+ * Applies ratios `NAME:RATIO+NAME:RATIO`. If all names are kinds (`math`, `language`), they apply to these,
+ * otherwise to data sets and files.
  */
 const mixedBy = (mix: string, parts: readonly MixPart[]): MixPart[] => {
   const ratios = ratiosOf(mix);
@@ -172,7 +171,6 @@ export const filesOf = ({ parts }: DataMix): string[] =>
     ...sets.flatMap(({ path }) => (path === undefined ? [] : [path])),
   ]);
 
-/** The file that `prepare_data.py` writes. */
 export const preparedFile = 'data/train.jsonl';
 
 export const preparedPart = ({ kind }: Pick<MixPart, 'kind'>): string => `data/${kind}.jsonl`;

@@ -6,11 +6,11 @@ import type { TrainingRun } from './training-run.js';
 export const headlineOf = (run: TrainingRun): string[] => [
   run.preset.title,
   '',
-  'Notes beside the values: "Table 4" is printed in the paper; "paper" is in its text; "ours" is in neither.',
+  'Notes beside the values: "Table 4": from this table of the paper; "paper": from its text; "ours": from neither.',
   ...(Object.keys(run.values).length > 0 ? ['"set" was set for this run.'] : []),
   ...(run.preset.expert === undefined && !run.preset.isOwnRow
     ? [
-        `The paper prints no row for this run; where a note says "Table 4" it is that of ${choices.rowOfBaselines} (ours).`,
+        `The paper has no row for this run; "Table 4" means the row of ${choices.rowOfBaselines}, chosen by us.`,
       ]
     : []),
 ];
@@ -28,7 +28,7 @@ export const notes = {
   warmup: (run: TrainingRun): string => {
     if (run.values.warmup !== undefined) return set;
     if (run.preset.isOwnRow) return ours(`${choices.own.warmupShare * 100} % of the steps`);
-    return 'Table 4; that its unit is steps is ours';
+    return 'Table 4; it states no unit, and steps are our reading';
   },
   packing: 'ours: one sample a row, so that 5000 samples are 5000 rows',
   masking: 'ours: no loss on the prompt',
@@ -48,7 +48,7 @@ export const notes = {
       : `ours: ${run.preset.isOwnRow ? '' : "Table 4's "}${numberText(run.row.learningRate)} × ${choices.lora.learningRateFactor}; ${numberText(run.row.learningRate)} is far too small for LoRA`,
   decay: `ours: WSD decays linearly to 0 in the last ${choices.decayShare * 100} % of the steps`,
   state:
-    "ours: with the optimiser's state, from which train.sh goes on; it keeps that of the last two checkpoints",
-  noState: 'ours: one process would save its own share of the state alone, so this training cannot go on',
+    "ours: with the optimiser's state, so that train.sh can resume; it is kept for the last two checkpoints",
+  noState: 'ours: one process would save only its own share of the state, so this training cannot resume',
   checkpointing: 'ours: recomputes activations, to save memory',
 } as const;

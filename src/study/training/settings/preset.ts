@@ -1,10 +1,10 @@
 /** How `prepare_data.py` makes a prompt and a completion from a row. */
 export type RowFormat =
-  /** The prompt's columns, joined by empty lines, and the completion's column. */
+  /** Prompt's columns, joined by empty lines, and the completion's column. */
   | { readonly prompt: readonly string[]; readonly completion: string }
-  /** A column with both sentences of a pair, by language code. */
+  /** Column with both sentences of a translation, by language code. */
   | { readonly translation: { readonly english: string; readonly other: string; readonly name: string } }
-  /** A column with a conversation, whose first exchange is used. */
+  /** Column with a conversation, whose first exchange is used. */
   | { readonly turns: string };
 
 export interface DataSet {
@@ -12,7 +12,7 @@ export interface DataSet {
   readonly title: string;
   /** Hugging Face hub id as printed in the paper; absent for the unnamed data set. */
   readonly hub?: string;
-  /** The present hub id, if it differs from the printed one. */
+  /** Present hub id, if it differs from the printed one. */
   readonly hubToday?: string;
   /** From the card; absent if unknown. */
   readonly licence?: string;
@@ -25,10 +25,10 @@ export interface DataSet {
   readonly form: RowFormat;
 }
 
-/** A task or a language. `own-language` has no data in the paper. */
+/** Task or a language. `own-language` has no data in the paper. */
 export type Category = 'math' | 'own-task' | 'swahili' | 'telugu' | 'bengali' | 'japanese' | 'own-language';
 
-/** Returns the side of a merge that the data serve. */
+/** Returns the side of a merge for which the data are: the task (`math`) or the language. */
 export const kindOf = (category: Category): 'math' | 'language' =>
   category === 'math' || category === 'own-task' ? 'math' : 'language';
 
@@ -42,7 +42,7 @@ export interface TrainingRow {
   readonly weightDecay: number;
   readonly maxGradNorm: number;
   readonly schedule: 'linear' | 'wsd';
-  /** Optimiser steps. The table has a bare number, and this unit is our reading. */
+  /** Optimiser steps. The table has a number without a unit; steps are our reading. */
   readonly warmup: number;
   readonly beta2: number;
 }
@@ -50,17 +50,17 @@ export interface TrainingRow {
 export interface Preset {
   readonly title: string;
   readonly row: TrainingRow;
-  /** The paper's expert; undefined if the paper has no such run. */
+  /** Paper's expert; undefined if the paper has no such run. */
   readonly expert?: string;
   /** First part of run names; default: the preset's name. */
   readonly stem?: string;
-  /** True if the row is ours and not the table's. */
+  /** True if the hyper-parameters are ours, not the table's. */
   readonly isOwnRow?: true;
-  /** The language's name in experiments; undefined for math alone. */
+  /** Language's name in experiments; undefined for math alone. */
   readonly language?: string;
-  /** Samples per run; default: the paper's number, with its checkpoints. */
+  /** Samples per run; default: the paper's number. */
   readonly samples?: number;
-  /** The run's number, its default seed. */
+  /** Number of the run, which is also its default seed. */
   readonly number: number;
   readonly categories: readonly Category[];
 }

@@ -20,29 +20,38 @@ export const runValues = z.object({
     meaning: 'Samples per optimiser step, over all devices.',
     expected: counted,
   }),
-  sequenceLength: value(count, { meaning: 'Tokens of a sample.', expected: counted }),
-  weightDecay: value(z.number().min(0).max(1), { meaning: "AdamW's.", expected: 'a number from 0 to 1' }),
+  sequenceLength: value(count, { meaning: 'Maximum tokens in a sample.', expected: counted }),
+  weightDecay: value(z.number().min(0).max(1), {
+    meaning: 'Weight decay of AdamW.',
+    expected: 'a number from 0 to 1',
+  }),
   maxGradNorm: value(z.number().positive(), {
-    meaning: 'Norm that gradients are clipped to.',
+    meaning: 'Maximum gradient norm; larger gradients are clipped.',
     expected: 'a number above 0',
   }),
   schedule: value(z.enum(['linear', 'wsd']), { meaning: '`linear`, or `wsd` (warm-up, stable, decay).' }),
   warmup: value(z.int().min(0), {
-    meaning: 'Optimiser steps of the warm-up.',
+    meaning: 'Optimiser steps in the warm-up.',
     expected: 'a whole number, 0 or more',
   }),
-  beta2: value(z.number().gt(0).lt(1), { meaning: "AdamW's.", expected: 'a number between 0 and 1' }),
-  steps: value(count, { meaning: 'Optimiser steps, in place of `samples`.', expected: counted }),
-  samples: value(count, { meaning: 'Samples of the run, of each kind of data.', expected: counted }),
+  beta2: value(z.number().gt(0).lt(1), {
+    meaning: 'Second beta of AdamW.',
+    expected: 'a number between 0 and 1',
+  }),
+  steps: value(count, { meaning: 'Optimiser steps, instead of `samples`.', expected: counted }),
+  samples: value(count, {
+    meaning: 'Samples in the run, of each kind of data.',
+    expected: counted,
+  }),
   checkpointEvery: value(count, { meaning: 'Samples between checkpoints.', expected: counted }),
   rank: value(count, { meaning: 'Rank of LoRA.', expected: counted }),
   seed: value(z.int().min(0), {
-    meaning: 'Seed of sampling and of the order.',
+    meaning: 'Seed of sampling and order.',
     expected: 'a whole number, 0 or more',
   }),
   mix: value(z.string().min(1), {
     meaning:
-      'Ratios of data sets, or for `joint` of `math` and `language`: `aya:1+nllb:3`. A set without a ratio has 1; an unnamed set is left out.',
+      'Ratios of data sets, or for `joint` of `math` and `language`: `aya:1+nllb:3`. A set without a ratio has 1; unnamed sets are excluded.',
     expected: 'NAME:RATIO+NAME:RATIO, such as aya:1+nllb:3',
   }),
 });
@@ -73,12 +82,12 @@ export interface SweptRun {
   readonly values: RunValues;
 }
 
-/** Most runs in a sweep; more are surely a mistake. */
+/** Maximum number of runs in a sweep; more are surely a mistake. */
 const mostRuns = 1000;
 
 /**
- * Returns the runs of a sweep: every combination of the values, the last key varying first. Without values,
- * one run.
+ * Returns the runs of a sweep: every combination of the values. The last key varies fastest. Without values,
+ * returns one run.
  *
  * @param set lists of values by key, in camel or snake case
  * @throws INVALID_PARAMETER, USAGE
@@ -90,7 +99,7 @@ export const sweptRunsOf = (
   const size = lists.reduce((product, [, values]) => product * values.length, 1);
   if (size > mostRuns)
     throw new LayerloomError('USAGE', {
-      reason: `this sweep comes to ${size} runs, and one has ${mostRuns} at most; leave values out`,
+      reason: `this sweep would have ${size} runs; the maximum is ${mostRuns}. Remove some values`,
     });
   const combine = (rest: typeof lists): SweptRun[] => {
     const [first, ...others] = rest;
@@ -121,7 +130,7 @@ const listsOf = (set: Readonly<Record<string, readonly (number | string)[]>>) =>
     const twice = values.find((value, index) => values.indexOf(value) !== index);
     if (seen.has(key) || twice !== undefined)
       throw new LayerloomError('USAGE', {
-        reason: `${spelt(key)} is set ${twice === undefined ? 'twice' : `to ${twice} twice`}; runs of a sweep differ in their values`,
+        reason: `${spelt(key)} is set ${twice === undefined ? 'twice' : `to ${twice} twice`}; runs of a sweep need different values`,
       });
     seen.add(key);
     if (values.length === 0)
@@ -133,7 +142,7 @@ const listsOf = (set: Readonly<Record<string, readonly (number | string)[]>>) =>
 const checked = (values: Readonly<Record<string, unknown>>): RunValues => {
   const found = checkedValues(values);
   if (found.steps !== undefined && found.samples !== undefined)
-    throw new LayerloomError('USAGE', { reason: 'steps and samples say the same; set one of them' });
+    throw new LayerloomError('USAGE', { reason: 'steps and samples exclude each other; set one of them' });
   return found;
 };
 

@@ -11,25 +11,25 @@ import { kindOf, type Preset, type PresetWithData, type TrainingRow } from './pr
 import type { RunValues, SweptRun } from './run-values.js';
 import { type TrainingParameters, trainingSettings } from './training-settings.js';
 
-/** A partition and the side that a run trains; without a side, both train, each on its own data. */
+/** Partition and the side that a run trains. Without `side`, both sides train, each on its own data. */
 export interface TrainedPart {
   readonly partition: Partition;
   readonly side?: Side;
 }
 
-/** A training with all values decided, from which configurations are written. */
+/** Training for which all values are decided; configurations are written from it. */
 export interface TrainingRun {
-  /** The preset's name; in a sweep with the run's values: `math-1-lr1e-7-s2`. */
+  /** Preset's name; in a sweep with the run's values: `math-1-lr1e-7-s2`. */
   readonly name: string;
   readonly presetName: string;
   readonly preset: Preset;
   readonly trainer: Trainer;
   readonly base: string;
   readonly way: TrainingWay;
-  /** Trained parameters; absent if all train. */
+  /** Part that is trained; absent if all parameters are. */
   readonly part?: TrainedPart;
   readonly partition?: Partition;
-  /** Table 4's row with this run's values, without LoRA's learning rate. */
+  /** Table 4's row, with the values set for this run; its learning rate is not LoRA's. */
   readonly row: TrainingRow;
   readonly values: RunValues;
   readonly cpu: boolean;
@@ -126,8 +126,7 @@ const checkOnce = (settings: z.output<typeof trainingSettings>, values: RunValue
       : []),
     ...(settings.seed !== undefined && values.seed !== undefined ? [optionName('seed')] : []),
   ];
-  if (twice.length > 0)
-    throw usage(`${twice[0]} stands beside its value in ${optionName('set')}; give one of them`);
+  if (twice.length > 0) throw usage(`${twice[0]} is also set in ${optionName('set')}; give one of them`);
 };
 
 const rowOf = (row: TrainingRow, values: RunValues): TrainingRow => ({
@@ -141,7 +140,10 @@ const rowOf = (row: TrainingRow, values: RunValues): TrainingRow => ({
   beta2: values.beta2 ?? row.beta2,
 });
 
-/** Returns samples between checkpoints: the paper's number, or a share of the run for the user's data. */
+/**
+ * Returns the number of samples between checkpoints: the paper's, or for the user's own data a share of the
+ * run.
+ */
 const checkpointEveryOf = ({ isOwnRow }: Preset, all: number): number =>
   isOwnRow ? Math.ceil(all / choices.own.checkpoints) : choices.checkpointEvery;
 
@@ -159,11 +161,11 @@ const trainedPartOf = (
   if (way === 'plain' || way === 'revert') {
     if (way === 'plain' && partition !== undefined)
       throw usage(
-        `${optionName('partition')} is for the other ways; plain trains all parameters, for layer swapping`,
+        `${optionName('partition')} does not apply to plain, which trains all parameters for layer swapping`,
       );
     if (way === 'revert' && hasBothKinds)
       throw usage(
-        `${optionName('way', 'revert')} is for one kind of data; the joint preset changes every layer for both`,
+        `${optionName('way', 'revert')} needs one kind of data; the joint preset changes every layer for both`,
       );
     return undefined;
   }
@@ -174,7 +176,7 @@ const trainedPartOf = (
   if ((way === 'simultaneous') !== hasBothKinds)
     throw usage(
       hasBothKinds
-        ? `${optionName('way', 'freeze')} is for one kind of data; give ${optionName('way', 'simultaneous')} for the joint preset`
+        ? `${optionName('way', 'freeze')} needs one kind of data; give ${optionName('way', 'simultaneous')} for the joint preset`
         : `${optionName('way', 'simultaneous')} needs both kinds of data; give ${optionName('preset', 'joint')}`,
     );
   if (way === 'freeze')
@@ -189,7 +191,7 @@ const trainedPartOf = (
 const checkTrainer = (trainer: Trainer, way: TrainingWay): void => {
   if (way === 'simultaneous' && trainer !== 'trl')
     throw usage(
-      `${optionName('way', 'simultaneous')} is for ${optionName('trainer', 'trl')}; ${trainer} has no such training`,
+      `${optionName('way', 'simultaneous')} is for ${optionName('trainer', 'trl')}; ${trainer} does not support it`,
     );
 };
 

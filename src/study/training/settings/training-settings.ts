@@ -24,12 +24,12 @@ export const trainingSettings = z.object({
     meaning: '`plain`, `revert`, `freeze` or `simultaneous` ([modular ways](#modular-ways)).',
   }),
   partition: setting(z.string().optional(), {
-    meaning: 'The `partition.json` of `freeze` and `simultaneous`, and of `revert`.',
-    otherwise: "for `revert` that of `partition`'s defaults",
+    meaning: 'File `partition.json`, required for `freeze` and `simultaneous`, optional for `revert`.',
+    otherwise: 'for `revert`, the default partition',
   }),
   data: setting(z.array(z.string()).default([]), {
     meaning:
-      "Files of rows; repeatable. `PATH` replaces the preset's data, `NAME=PATH` one data set, `math=PATH` or `language=PATH` all data of that kind.",
+      "Files of rows; may be repeated. `PATH` replaces the preset's data, `NAME=PATH` one data set, `math=PATH` or `language=PATH` all data of that kind.",
     expected: 'a list of paths, or NAME=PATH',
     otherwise: "the preset's",
   }),
@@ -39,25 +39,24 @@ export const trainingSettings = z.object({
     otherwise: '`swh` for `joint`',
   }),
   samples: setting(count.optional(), {
-    meaning: 'Samples of the run, of each kind of data for `joint`.',
-    otherwise: `${choices.samples}, of own data ${choices.own.samples}`,
+    meaning: 'Samples in the run, of each kind of data for `joint`.',
+    otherwise: `${choices.samples}; with own data, ${choices.own.samples}`,
   }),
   seed: setting(z.int().min(0).optional(), {
-    meaning: 'Seed of sampling and of the order.',
+    meaning: 'Seed of sampling and order.',
     otherwise: 'the number of the run',
   }),
   set: setting(z.record(z.string(), z.array(z.union([z.number(), z.string()]))).default({}), {
     meaning:
-      "Hyper-parameters in place of the preset's, each with one value or several ([sweeps](#sweeps)): `learning_rate=1e-5,3e-5`.",
+      "Hyper-parameters to use instead of the preset's, each with one or more values ([sweeps](#sweeps)): `learning_rate=1e-5,3e-5`.",
     expected: 'a list of values for each key',
     otherwise: "the preset's",
   }),
   cpu: setting(z.boolean().default(false), { meaning: 'Train on the processor, in float32 (TRL).' }),
   devices: setting(count.optional(), {
-    meaning: 'Devices that a batch is divided among.',
-    otherwise: `${choices.devices.full}, for LoRA and on the processor ${choices.devices.lora}`,
+    meaning: 'Devices among which a batch is divided.',
+    otherwise: `${choices.devices.full}; with LoRA or on the processor, ${choices.devices.lora}`,
   }),
 });
 
-/** The parameters of `trainInit`. */
 export type TrainingParameters = Given<z.input<typeof trainingSettings>>;

@@ -5,7 +5,7 @@ import type { TrainingRun } from '../settings/training-run.js';
 export const accelerateConfig = ({ devices, cpu }: TrainingRun): string =>
   settingsText(
     [
-      'Shards weights, gradients and the state of the optimiser over the devices of one machine (FSDP 2).',
+      'Shards weights, gradients and optimiser state over the devices of one machine (FSDP 2).',
       'Ours: full fine-tuning of 8B in float32 needs 16 bytes a parameter, 128 GB in all.',
     ],
     [

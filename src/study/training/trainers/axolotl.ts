@@ -8,7 +8,6 @@ import { ours, type Setting, settingsText } from '../settings/settings.js';
 import type { TrainingRun } from '../settings/training-run.js';
 import { adamSettings, checkpointSettings, scheduleOf, wsdOf } from './transformers-settings.js';
 
-/** Returns the configuration for `axolotl train` (axolotl 0.19). */
 export const axolotlConfig = (run: TrainingRun): string =>
   settingsText(headlineOf(run), [
     { title: 'Model', settings: [['base_model', run.base], ...precision(run), ...trained(run)] },
@@ -105,7 +104,7 @@ const optimiser = (run: TrainingRun): Setting[] => {
     ['micro_batch_size', run.batchPerDevice, notes.devices(run)],
     ['gradient_accumulation_steps', 1],
     ['max_steps', run.steps, notes.steps(run)],
-    ['optimizer', 'adamw_torch', ours('the table gives beta2 alone')],
+    ['optimizer', 'adamw_torch', ours('the table gives only beta2')],
     ...adamSettings(run),
   ];
 };
@@ -113,7 +112,7 @@ const optimiser = (run: TrainingRun): Setting[] => {
 const seedSetting = ({ seed }: TrainingRun): Setting => [
   'seed',
   seed,
-  ours('the paper gives each run another; also of the order'),
+  ours('the paper gives each run another seed; used for the order of samples too'),
 ];
 
 const devices = ({ devices: count }: TrainingRun): Setting[] =>
@@ -130,6 +129,6 @@ const devices = ({ devices: count }: TrainingRun): Setting[] =>
             offload_params: false,
             state_dict_type: 'FULL_STATE_DICT',
           },
-          ours('shards the weights over the devices; start it on as many as the batch says'),
+          ours('shards the weights over the devices; start it on as many as the note on the batch size says'),
         ],
       ];

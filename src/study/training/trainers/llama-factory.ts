@@ -8,7 +8,6 @@ import { ours, type Setting, settingsText } from '../settings/settings.js';
 import type { TrainingRun } from '../settings/training-run.js';
 import { checkpointSettings, optimiserSettings, seedSettings } from './transformers-settings.js';
 
-/** Returns the configuration for `llamafactory-cli train` (LLaMA-Factory 0.9.5). */
 export const llamaFactoryConfig = (run: TrainingRun): string =>
   settingsText(headlineOf(run), [
     { title: 'Model', settings: modelSettings(run) },
@@ -38,7 +37,7 @@ const modelSettings = (run: TrainingRun): Setting[] => [
   [
     'pure_bf16',
     false,
-    'ours: LLaMA-Factory then keeps what trains in float32; steps of 1e-7 vanish in bfloat16',
+    'ours: LLaMA-Factory then keeps trained weights in float32; steps of 1e-7 vanish in bfloat16',
   ],
 ];
 

@@ -20,7 +20,7 @@ export const optimiserSettings = (
     ['per_device_train_batch_size', run.batchPerDevice, notes.devices(run)],
     ['gradient_accumulation_steps', 1],
     ['max_steps', run.steps, notes.steps(run)],
-    ['optim', 'adamw_torch', ours('the table gives beta2 alone')],
+    ['optim', 'adamw_torch', ours('the table gives only beta2')],
     ...adamSettings(run),
   ];
 };
@@ -38,7 +38,7 @@ export const scheduleOf = ({ row }: TrainingRun): string =>
 
 export const wsdOf = (decaySteps: number) => ({ num_decay_steps: decaySteps, decay_type: 'linear' });
 
-/** Logs at least twenty losses, to show whether they fall. */
+/** Returns an interval that logs at least twenty losses, enough to show whether they fall. */
 const loggingStepsOf = ({ steps }: TrainingRun): number => Math.max(1, Math.min(10, Math.floor(steps / 20)));
 
 export const checkpointSettings = (run: TrainingRun): Setting[] => [
@@ -50,7 +50,7 @@ export const checkpointSettings = (run: TrainingRun): Setting[] => [
 ];
 
 export const seedSettings = ({ seed }: TrainingRun): Setting[] => [
-  ['seed', seed, ours('the paper gives each run another')],
+  ['seed', seed, ours('the paper gives each run another seed')],
   ['data_seed', seed, ours('the order of the samples')],
   ['report_to', 'none'],
 ];

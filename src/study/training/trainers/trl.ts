@@ -23,8 +23,8 @@ export const trlProgram = ({
       : undefined;
 
 /**
- * Returns the configuration for `trl sft --config` (TRL 1.16: ScriptArguments, SFTConfig, ModelConfig) or for
- * our programs.
+ * Returns the configuration for `trl sft --config` (TRL 1.16: ScriptArguments, SFTConfig, ModelConfig), or
+ * for layerloom's training programs.
  */
 export const trlConfig = (run: TrainingRun): string =>
   settingsText(headlineOf(run), [

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { reading } from '../../../../core/base/files/writing.js';
 
-/** A byte range in a file; `end` is exclusive. */
+/** Byte range in a file; `end` is exclusive. */
 export type Range = readonly [begin: number, end: number];
 
-/** Elements of a sample, as in `exchange.py` and `parts.py`. */
+/** Elements in a sample; `exchange.py` and `parts.py` have the same number. */
 const sampleElements = 1024;
 
 export const chunkBytes = 1 << 20;

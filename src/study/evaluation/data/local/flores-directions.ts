@@ -2,7 +2,7 @@ import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
 
 export type Direction = readonly [source: EvaluationLanguage, target: EvaluationLanguage];
 
-/** The language code in task names: `swh`. */
+/** Language code in task names: `swh`. */
 export const codeOf = ({ flores }: EvaluationLanguage): string => flores.slice(0, 3);
 
 export const taskOfDirection = ([source, target]: Direction): string =>

@@ -77,7 +77,10 @@ const write = async (
     for (const member of members ?? [undefined]) {
       const own = member === undefined ? rows : parts?.get(member);
       if (own === undefined)
-        throw new LayerloomError('DATA_INVALID', { file, reason: `no rows of the ${by?.column} ${member}` });
+        throw new LayerloomError('DATA_INVALID', {
+          file,
+          reason: `no rows with the ${by?.column} ${member}`,
+        });
       const name = member === undefined ? task : `${task}_${member}`;
       const before = written.get(name);
       written.set(name, {

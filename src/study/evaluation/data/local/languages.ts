@@ -1,12 +1,12 @@
 import { valueAt } from '../../../../core/base/errors/lookup.js';
 
 export interface EvaluationLanguage {
-  /** The lower-case name in experiments: `swahili`. */
+  /** Lower-case name in experiments: `swahili`. */
   readonly name: string;
-  /** The code in MGSM, Global-MMLU, MMLU-ProX and XNLI: two letters if ISO 639-1 has the language. */
+  /** Code in MGSM, Global-MMLU, MMLU-ProX and XNLI: two letters if ISO 639-1 has the language. */
   readonly code: string;
   readonly flores: string;
-  /** The ISO 639-2 code, used by African benchmarks. */
+  /** ISO 639-2 code, used by African benchmarks. */
   readonly iso3: string;
 }
 
@@ -42,7 +42,6 @@ export const spelledBy = (spelling: Spelling, words: string): readonly Evaluatio
   return words.split('|').map((word) => valueAt(all, word));
 };
 
-/** MGSM's languages: the paper's and English. */
 export const mgsmLanguages: readonly EvaluationLanguage[] = spelledBy(
   'code',
   'bn|de|en|es|fr|ja|ru|sw|te|th|zh',

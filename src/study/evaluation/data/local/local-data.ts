@@ -15,7 +15,7 @@ const mgsmNames = new RegExp(
   `^(?:(?<own>layerloom_mgsm(?:_(?<kind>ppl|rev2|pro))?)|mgsm_(?:direct|native_cot|en_cot))_(?<code>${mgsmCodes})$`,
 );
 
-/** Benchmarks like MGSM, with the possible places of their rows; rows may also lie in `DIR`. */
+/** Benchmarks like MGSM, with the file names to try; files may also lie directly in the data directory. */
 const sets: Readonly<Record<string, (code: string) => readonly [string, ...string[]]>> = {
   mgsm: (code) => [`mgsm_${code}.tsv`, `mgsm/mgsm_${code}.tsv`],
   rev2: (code) => [`mgsm_rev2/mgsm_${code}.tsv`, `MGSM-Rev2/mgsm_${code}.tsv`],

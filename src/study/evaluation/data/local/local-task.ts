@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
 import { exists } from '../../../../core/base/files/exists.js';
 
-/** Files by split, as in `datasets`' `data_files`. */
 export type DataFiles = Readonly<Record<string, string>>;
 
 export interface WrittenRows {
@@ -12,9 +11,8 @@ export interface WrittenRows {
   readonly problems: number;
 }
 
-/** A task whose rows can come from a local directory. */
 export interface LocalTask {
-  /** The benchmark's name; if the directory has none of its files, the hub's data are used. */
+  /** Benchmark's name. If the directory has no file of this benchmark, its tasks use the hub's data. */
   readonly benchmark: string;
   /** Template in our `tasks/`. */
   readonly template: string;
@@ -36,7 +34,6 @@ export interface LocalTask {
   ) => Promise<ReadonlyMap<string, WrittenRows>>;
 }
 
-/** Returns the first existing one of `places` in the directory. */
 export const firstThere = async (data: string, places: readonly string[]): Promise<string | undefined> => {
   for (const place of places) if (await exists(join(data, place))) return join(data, place);
   return undefined;
@@ -50,7 +47,7 @@ export const requiredFile = async (
 ): Promise<string> => {
   const there = await firstThere(data, places);
   if (there !== undefined) return there;
-  const remedy = `put it into ${data}, or leave the task out`;
+  const remedy = `put it into ${data}, or remove the task`;
   throw new LayerloomError('DATA_MISSING', { task, file: places[0], remedy, directory: data });
 };
 

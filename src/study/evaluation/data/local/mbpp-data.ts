@@ -7,7 +7,7 @@ import { type DataFiles, type LocalTask, requiredFile, writeRows } from './local
 
 const text = z.string().min(1);
 
-/** A row of `google-research-datasets/mbpp`, configuration `full`, and of `mbpp.jsonl`. */
+/** Row of `google-research-datasets/mbpp`, configuration `full`, and of `mbpp.jsonl`. */
 const mbppRow = z.object({
   task_id: z.int().min(1),
   /** The problem's description; translations replace it. */
@@ -48,9 +48,9 @@ const readMbpp = async (
   const found = exampleIds.flatMap((id) => byId.get(id) ?? []);
   const examples = found.length === exampleIds.length ? found : [];
   if (shots > 0 && examples.length === 0)
-    throw invalidData(file, 'worked examples are problems 2, 3 and 4, which it lacks, unless fewshot: is 0');
+    throw invalidData(file, 'it lacks problems 2, 3 and 4, the worked examples; add them, or set fewshot: 0');
   if (shots > exampleIds.length)
-    throw invalidData(file, `MBPP has three worked examples, and fewshot: asks for ${shots}`);
+    throw invalidData(file, `MBPP has three worked examples, but fewshot: asks for ${shots}`);
   return { problems, examples };
 };
 

@@ -5,7 +5,7 @@ import { parseJson } from '../../../../core/texts/json.js';
 import { readJsonRows, readLines, readText } from './json-rows.js';
 
 /**
- * A row of MGSM with the fields of `juletxara/mgsm`. `equation_solution` is null, because `exemplars.json`
+ * Row of MGSM with the fields of `juletxara/mgsm`. `equation_solution` is null, because `exemplars.json`
  * lacks it and no template reads it.
  */
 export interface MgsmRow {

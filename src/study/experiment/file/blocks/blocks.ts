@@ -94,5 +94,5 @@ export const flagOf = (entry: MappingEntry | undefined, key: string): boolean | 
   if (entry === undefined) return undefined;
   const { value } = entry;
   if (value.kind === 'leaf' && typeof value.value === 'boolean') return value.value;
-  throw invalidRecipe(value.mark, { key, reason: 'neither true nor false' });
+  throw invalidRecipe(value.mark, { key, reason: 'not true or false' });
 };

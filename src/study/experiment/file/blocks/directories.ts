@@ -28,7 +28,7 @@ export const checkDirectories = (directories: readonly Directory[]): void => {
     if (long !== undefined)
       throw invalidRecipe(directory.mark, {
         key: long,
-        reason: `this name of a directory has more than ${longest} bytes`,
+        reason: `this directory name has more than ${longest} bytes`,
         expected: 'shorter names, or fewer values that vary',
       });
   }

@@ -12,7 +12,7 @@ import { searchSchema } from './search-block.js';
 
 type KeysOf<Union> = Union extends unknown ? keyof Union : never;
 
-/** The union of a property's types over the members that have it. */
+/** Union of a property's types over the members that have it. */
 type ValueOf<Union, Key> = Union extends unknown ? (Key extends keyof Union ? Union[Key] : never) : never;
 
 type Grid<Value> = Value | readonly Value[];
@@ -25,11 +25,11 @@ interface OwnParameters {
   /** Experts by name; `task` and `language` mean all experts of that kind. */
   model?: Grid<string> | undefined;
   run?: Grid<string> | undefined;
-  /** A path, or `task`, `language` or `base`. */
+  /** Path, or `task`, `language` or `base`. */
   base?: Grid<ModelInput> | undefined;
   /** Bottom and top layers. */
   layers?: readonly (readonly [number, number])[] | undefined;
-  /** Two numbers are one pair of weights, not two values to try. */
+  /** Two numbers are the weights of a pair, not two values to try. */
   weights?: Grid<'uniform' | 'magnitude' | readonly number[]> | readonly number[] | undefined;
   /** A list of parts is one value; its models are `task`, `language` and `base`. */
   parts?: readonly PartParameters[] | undefined;
@@ -38,7 +38,7 @@ interface OwnParameters {
 type Fixed = 'method' | 'name' | 'models' | 'slices' | keyof OwnParameters;
 
 /**
- * An entry of an experiment: a method and its parameters in camel case. Each parameter is a value, or a list
+ * Entry of an experiment: a method and its parameters in camel case. Each parameter is a value, or a list
  * of values to try.
  */
 export type MergeInput = { name: string; method: Grid<RecipeInput['method']> } & OwnParameters & {
@@ -51,17 +51,16 @@ const text = z.string().min(1);
 
 const experts = z.record(z.string(), text).meta({ minProperties: 1 });
 
-/** A model under `references:`, with its path and other keys. */
 export const furtherReference = z.strictObject({
-  model: setting(text, { meaning: 'The checkpoint, as experts are given.' }),
+  model: setting(text, { meaning: 'Path or `org/name`, as for experts.' }),
   role: setting(text.optional(), {
     meaning:
-      'Your word for models of a kind, in lower-case letters, digits and hyphens; not `base`, `task`, `language` or `merge`.',
+      'Your word for this kind of model, in lower-case letters, digits and hyphens; not `base`, `task`, `language` or `merge`.',
     otherwise: '`checkpoint`',
   }),
   languages: setting(z.union([text, z.array(text).min(1)]).optional(), {
     meaning:
-      'Languages in which this model is compared: one, or a list. Tables, reports and comparisons leave it out of the others, even with `every_language: true`.',
+      "The experiment's languages in which it is compared: one, or a list. Tables and reports of others omit it, even with `every_language: true`.",
     otherwise: 'all',
   }),
 });
@@ -72,7 +71,7 @@ export const mergeSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'Output dtype of merges without their own: `bfloat16`, `float32`, …',
     ...dtypeWords,
-    otherwise: "that of each merge's first model",
+    otherwise: "the dtype of each merge's first model",
   }),
   allowNonFinite: setting(z.boolean().optional(), {
     meaning:
@@ -95,20 +94,20 @@ export const experimentSchema = z.strictObject({
       'The model that all experts were fine-tuned from. Only some methods and weights need it (`ties`, `magnitude`, …).',
   }),
   tasks: setting(experts.optional(), {
-    meaning: 'Task experts, `NAME: PATH` each. All languages share them.',
-    otherwise: 'required, unless `merges` is empty or of runs',
+    meaning: 'Task experts, as `NAME: PATH`. All languages share them.',
+    otherwise: 'required, unless `merges` is empty or only averages runs',
   }),
   languages: setting(z.record(z.string(), experts).meta({ minProperties: 1 }).optional(), {
-    meaning: 'Languages, each with its experts, `NAME: PATH` each.',
-    otherwise: 'required, unless `merges` is empty or of runs',
+    meaning: 'Experts by language, as `NAME: PATH`.',
+    otherwise: 'required, unless `merges` is empty or only averages runs',
   }),
   runs: setting(experts.optional(), {
     meaning:
-      'Training runs, `NAME: PATH` each: folders of `checkpoint-N` folders. Entries with `run` average [windows of checkpoints](checkpoints.md#windows).',
+      'Training runs, as `NAME: PATH`: a folder with `checkpoint-N` folders. Entries with `run` average [windows of checkpoints](checkpoints.md#windows).',
   }),
   merges: setting(z.array(z.custom<MergeInput>().meta({ $ref: '#/$defs/merge' })), {
     meaning:
-      'A list of [entries](#merges): the merges of every pair of experts. An empty one, `[]`, only scores the models.',
+      'A list of [entries](#merges), each applied to every pair of experts. With `[]`, models are only scored.',
   }),
   references: setting(
     z.union([z.boolean(), z.record(z.string(), reference).meta({ minProperties: 1 })]).optional(),
@@ -119,7 +118,7 @@ export const experimentSchema = z.strictObject({
     },
   ),
   evaluate: setting(evaluationSchema.optional(), {
-    meaning: `Measurements: \`tasks\` by language, and [other keys](evaluation.md#the-evaluate-block). [\`${layerloomCommand('evaluate')}\`](evaluation.md) reads its copy in \`experiment.json\`. The block's commands (\`serve\`, \`arguments\`) are run without a question only in [folders that your own batches made](evaluation.md#folders-of-others).`,
+    meaning: `Scoring: \`tasks\` by language, and [other keys](evaluation.md#the-evaluate-block). [\`${layerloomCommand('evaluate')}\`](evaluation.md) reads its copy in \`experiment.json\`. The block's commands (\`serve\`, \`arguments\`) run without asking you only in [folders that your own batches made](evaluation.md#folders-of-others).`,
   }),
   search: setting(searchSchema.optional(), {
     meaning: `Defaults of [\`${layerloomCommand('search')}\`](search.md).`,
@@ -127,10 +126,10 @@ export const experimentSchema = z.strictObject({
   ...plainSettings.shape,
 });
 
-/** A model to compare merges with. */
+/** Model to compare merges with. */
 export type ReferenceInput = Given<z.input<typeof reference>>;
 
-/** An experiment given as an object (docs/experiments.md). */
+/** Experiment given as an object (docs/experiments.md). */
 export interface ExperimentInput extends Given<Omit<z.input<typeof experimentSchema>, 'merges'>> {
   readonly merges: readonly MergeInput[];
 }

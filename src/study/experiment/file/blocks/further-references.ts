@@ -6,20 +6,20 @@ import { expectText, flagOf } from './blocks.js';
 import { absoluteModel } from './models.js';
 import { checkName, type ModelNames } from './names.js';
 
-/** A model under `references` that is scored beside the merges and never merged. */
+/** Model under `references` that is scored beside the merges and never merged. */
 export interface FurtherReference {
   readonly name: string;
-  /** The user's word, in kebab case: `joint`, `math-sft`. */
+  /** User's word, in kebab case: `joint`, `math-sft`. */
   readonly role: string;
   /** Languages to measure it in; undefined for all. */
   readonly languages: readonly string[] | undefined;
-  /** An absolute path, or `org/name`. */
+  /** Absolute path, or `org/name`. */
   readonly path: string;
 }
 
 const defaultRole = 'checkpoint';
 
-/** Roles with a fixed meaning, used by averages over experts. */
+/** Reserved roles: averages over experts use them. */
 const reservedRoles = ['base', 'task', 'language', 'merge'];
 
 const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
@@ -44,8 +44,8 @@ export const referencesOf = async (
   if (entry.value.entries.size === 0)
     throw invalidRecipe(entry.value.mark, {
       key: 'references',
-      reason: 'nothing is in it',
-      expected: 'true, false, or the name and path of a model each',
+      reason: 'it is empty',
+      expected: 'true, false, or models, each with name and path',
     });
   const furtherReferences: FurtherReference[] = [];
   for (const [name, { key, value }] of entry.value.entries) {
@@ -89,7 +89,7 @@ const roleOf = (tree: Tree): string => {
   if (reservedRoles.includes(value))
     throw invalidRecipe(mark, {
       key: value,
-      reason: 'this role belongs to models that are merged, and to merges',
+      reason: 'this role is reserved for merges and the models that they merge',
       expected: 'another word, such as joint or checkpoint',
     });
   return value;

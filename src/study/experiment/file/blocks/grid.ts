@@ -23,13 +23,13 @@ export interface Dimension {
 }
 
 export interface Configuration {
-  /** The label in names, such as `b3-u0-tb0-tu0-uniform`; may be empty. */
+  /** Label in names, such as `b3-u0-tb0-tu0-uniform`; may be empty. */
   readonly label: string;
   /** Values by camel-case key, with file positions. */
   readonly entries: Entries;
 }
 
-/** Parameters in the order of names; others follow. */
+/** Parameters that come first in names, in this order; others follow. */
 const first = ['layers', 'bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
 /** Prefixes of numbers in names; default: the parameter's name. */
@@ -47,8 +47,8 @@ const letters: Readonly<Record<string, string>> = {
 const words: Readonly<Record<string, string>> = { others: 'o-', norms: 'n-', schedule: '', decay: '' };
 
 /**
- * Returns the dimensions of a grid. A list contains values to try. But a list of numbers under `weights` or
- * `layers`, or of mappings under `parts`, is one value.
+ * Returns the dimensions of a grid. A list contains values to try, except that a list of numbers under
+ * `weights` or `layers`, or of mappings under `parts`, is one value.
  *
  * @throws RECIPE_INVALID for an empty list, a repeated value, or a value of another type
  */
@@ -58,7 +58,7 @@ export const dimensionsOf = (entries: Entries): Dimension[] => {
     if (tied !== undefined && entries.has(key))
       throw invalidRecipe(tied.key, {
         key: 'layers',
-        reason: `stands beside ${key}`,
+        reason: `is set together with ${key}`,
         expected: 'one of the two',
       });
   const keys = [...first.filter((key) => entries.has(key)), ...entries.keys()];
@@ -68,7 +68,7 @@ export const dimensionsOf = (entries: Entries): Dimension[] => {
 export const sizeOf = (dimensions: readonly Dimension[]): number =>
   dimensions.reduce((size, { options }) => size * options.length, 1);
 
-/** The last of the dimensions varies fastest. */
+/** Last of the dimensions varies fastest. */
 export const configurationsOf = (dimensions: readonly Dimension[]): Configuration[] => {
   let chosen: (readonly Option[])[] = [[]];
   for (const { options } of dimensions)
@@ -114,7 +114,7 @@ const layers = (key: Mark, pair: Tree): Option => {
     throw invalidRecipe(pair.mark, {
       key: 'layers',
       reason: 'not a pair of counts',
-      expected: '[bottom, top]: [5, 2], or several such',
+      expected: '[bottom, top], such as [5, 2], or a list of pairs',
     });
   const parts = [option('bottom', key, bottom), option('top', key, top)];
   return {
@@ -129,7 +129,7 @@ const option = (key: string, at: Mark, given: Tree): Option => {
   return { label: labelOf(key, value), mark: given.mark, entries: [[key, { key: at, value }]] };
 };
 
-/** Two equal weights suffice, since every merge has two models or soups. */
+/** Two equal weights suffice, because every merge has two models or soups. */
 const ones = (mark: Mark): Tree => list(mark, [leaf(mark, 1), leaf(mark, 1)]);
 
 const labelOf = (key: string, value: Tree): string => {
@@ -141,8 +141,8 @@ const labelOf = (key: string, value: Tree): string => {
   if (value.kind !== 'leaf' || value.value === null)
     throw invalidRecipe(value.mark, {
       key,
-      reason: value.kind === 'leaf' ? 'no value' : `a ${value.kind} where a value is expected`,
-      expected: 'one value, or a list of values to try (gradients and filters belong to recipes)',
+      reason: value.kind === 'leaf' ? 'it is empty' : `a ${value.kind} where a value is expected`,
+      expected: 'one value, or a list of values to try (only recipes can have gradients and filters)',
     });
   if (key === 'weights') return sound(String(value.value));
   const letter = typeof value.value === 'number' ? letters[key] : undefined;

@@ -2,15 +2,15 @@ import { invalidRecipe } from '../../../../core/methods/recipe/document/invalid.
 import { locationOf, type Mark } from '../../../../core/methods/recipe/document/source.js';
 
 /**
- * Matches models' names. They become directory names, in which `+` joins two; `=` and `/` have a meaning in
- * `NAME=PATH`.
+ * Matches valid names of models. Names become directory names, in which `+` joins two. `=` and `/` are
+ * excluded for `NAME=PATH`.
  */
 const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
 
-/** Words that have another meaning in an expert's place. */
+/** Words that have another meaning in place of an expert's name. */
 const reservedExperts = ['soup', 'all-soup', 'task', 'language', 'base'];
 
-/** Names of other entries beside the languages' directories. */
+/** Names of other entries beside the directories of languages. */
 const reservedLanguages = ['all', 'experiment.json'];
 
 /**
@@ -24,11 +24,10 @@ const reserved = {
   reference: reservedExperts,
   language: reservedLanguages,
   merge: [] as string[],
-  /** If an experiment has no merges, no word has a special meaning. */
+  /** Without merges, no word is reserved. */
   model: [] as string[],
 };
 
-/** True if the text can name an expert or a language. */
 export const isExpertName = (name: string): boolean =>
   soundName.test(name) && ![...reservedExperts, ...reservedLanguages].includes(folded(name));
 
@@ -43,7 +42,7 @@ export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved)
   if (reserved[kind].includes(folded(name)))
     throw invalidRecipe(mark, {
       key: name,
-      reason: 'this name has another meaning in an experiment',
+      reason: 'this name is reserved in an experiment',
       expected: 'another name',
     });
 };
@@ -65,7 +64,7 @@ export class ModelNames {
       throw invalidRecipe(mark, {
         key: name,
         reason: `two models have this name: ${former.what} at ${placeOf(former.mark)} (${former.path}), and here ${what} (${path})`,
-        expected: 'names that tell them apart',
+        expected: 'different names',
       });
   }
 }

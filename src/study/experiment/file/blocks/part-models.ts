@@ -3,8 +3,8 @@ import { isText, type Mapping } from '../../../../core/methods/recipe/document/t
 import { partWords } from '../../../../core/methods/recipe/model-places.js';
 
 /**
- * @throws RECIPE_INVALID for parts with models outside the pair, which would make merges of different pairs
- * equal
+ * @throws RECIPE_INVALID if `parts` name models outside the pair, because then merges of different pairs
+ *   would be equal
  */
 export const refuseOtherModels = ({ entries }: Mapping): void => {
   const parts = entries.get('parts')?.value;
@@ -18,7 +18,7 @@ export const refuseOtherModels = ({ entries }: Mapping): void => {
     if (!(isText(model) && partWords.has(model.value)))
       throw invalidRecipe(model.mark, {
         key: 'parts',
-        reason: 'an experiment merges its own experts, by pairs',
+        reason: 'an experiment merges pairs of its experts',
         expected: `a model of the pair: ${[...partWords].join(', ')}`,
       });
 };

@@ -39,7 +39,7 @@ export const runsOf = async (
     if (checkpoints.length === 0)
       throw invalidRecipe(given.mark, {
         key: given.value,
-        reason: 'holds no checkpoint-N folders',
+        reason: 'contains no checkpoint-N folders',
         expected: 'the folder of a training run',
       });
     names.add(name, 'a run', path, key);

@@ -1,23 +1,23 @@
 import * as z from 'zod';
 import { type Given, setting } from '../../../../core/base/errors/setting.js';
 
-/** A share of all evaluations: `25%`. */
+/** Share of all evaluations: `25%`. */
 export const budgetText = /^\d+(\.\d+)?%$/;
 
 /** `search:` of an experiment: defaults of the command's options. */
 export const searchSchema = z.strictObject({
   strategy: setting(z.enum(['halving', 'descent']).default('halving'), {
-    meaning: '[How to search](#successive-halving). `descent` means `halving` too.',
+    meaning: '[How to search](#successive-halving). `descent` means `halving`.',
   }),
   budget: setting(z.union([z.int().min(1), z.string().regex(budgetText)]).default('25%'), {
     meaning:
-      'Problem-evaluations (one model on one problem is one), or a share of those of the whole grid. It includes the final comparison.',
+      'Number of problem-evaluations (one model on one problem), or a percentage of those of the whole grid. Includes the final comparison.',
     expected: 'a number of problem-evaluations, or a share such as 25%',
   }),
   problems: setting(z.int().min(2).default(250), { meaning: "Number of the task's problems." }),
   holdOut: setting(z.int().min(1).optional(), {
     meaning: 'Last problems, which only the final comparison uses.',
-    otherwise: 'a third, in tens (80 of 250)',
+    otherwise: 'a third, rounded to tens (80 of 250)',
   }),
   default: setting(z.string().min(1).optional(), {
     meaning: 'The configuration to compare with: `default`, `grid/b5-u2-tb0-tu0`.',
@@ -30,17 +30,17 @@ export const searchSchema = z.strictObject({
     otherwise: 'all',
   }),
   task: setting(z.string().min(1).optional(), {
-    meaning: 'The task to search by.',
+    meaning: 'The task whose scores guide the search.',
     expected: 'the name of a task',
     otherwise: "the language's first",
   }),
   metric: setting(z.string().min(1).optional(), {
-    meaning: 'The metric to search by, as the harness names it: `exact_match,flexible-extract`.',
+    meaning: 'The metric that guides the search, as the harness names it: `exact_match,flexible-extract`.',
     expected: 'a metric as the harness names it: exact_match,flexible-extract',
-    otherwise: 'the one that tables show',
+    otherwise: 'the metric that tables show',
   }),
   seed: setting(z.int().default(0), {
-    meaning: 'Seed of the order in which configurations are tried without an analysis.',
+    meaning: 'Seed for the order of configurations, used if there is no analysis.',
   }),
 });
 

@@ -17,7 +17,7 @@ const lookEveryMs = 1000;
 const isRecent = (at: number | undefined): boolean =>
   at !== undefined && performance.now() - at < lookEveryMs;
 
-/** Returns the wanted models; unwritten merges with the places of their weights. */
+/** Returns the wanted models. An unwritten merge has `inPlace`. */
 export const wantedModels = (
   record: ExperimentRecord,
   settings: EvaluationSettings,
@@ -43,12 +43,12 @@ interface QueuedEvaluation {
 /** Models that an evaluation has yet to score. A batch may be making more. */
 export class ModelQueue {
   readonly #evaluation: QueuedEvaluation;
-  /** Finished models and their states. */
+  /** States of finished models. */
   readonly settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
   readonly #running = new Set<string>();
   readonly #busy = new Map<string, number>();
   readonly #there = new Set<string>();
-  /** Missing merges, the time of the last check, and whether a batch may still make them. */
+  /** Missing merges: time of the last check, and whether a batch may still make the merge. */
   readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
   readonly #watched: WatchedRecord;
   #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
@@ -72,9 +72,9 @@ export class ModelQueue {
       for (const model of this.#open.values()) if (await this.#isThere(model, isWorking)) there.push(model);
       const lacking = new Set(this.#lacking.flatMap(({ name, tasks }) => (tasks.length > 0 ? [name] : [])));
       await order.learn(there.filter(({ name }) => lacking.has(name)));
-      // Other lanes may have taken some meanwhile.
+      // Other lanes may have taken some models meanwhile.
       const free = there.filter(({ name }) => !this.#running.has(name) && !this.settled.has(name));
-      // A model with all results need not be loaded.
+      // Models with all results come first, because they need not be loaded.
       const kept = free.filter(({ name }) => !lacking.has(name));
       const model = order.take(lane, order.mostUrgent(kept.length > 0 ? kept : free))?.model;
       if (model !== undefined) {
@@ -125,7 +125,7 @@ export class ModelQueue {
     if (kind !== 'merge' || model.inPlace !== undefined || this.#there.has(name)) return true;
     const absent = this.#absent.get(name);
     if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
-    // Scoring the model reports the error.
+    // If reading fails, scoring the model reports the error.
     const isThere = await weightsOf(model, this.#evaluation.contents).then(
       (weights) => weights !== undefined,
       (error: unknown) => {
@@ -145,7 +145,7 @@ export class ModelQueue {
 
   report(): void {
     const { options, time } = this.#evaluation;
-    // Excludes merges that no batch makes.
+    // Excludes merges that no batch will make.
     const coming = [...this.#open.keys()].filter((name) => this.#absent.get(name)?.mayCome !== false);
     options.onProgress?.({
       done: this.settled.size,

@@ -28,7 +28,7 @@ const schema: z.ZodType<ScoreFailure> = z.object({
 
 const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
-/** Records failed attempts in `evaluations/failures/`, a file each. A result removes it. */
+/** Records failed attempts in `evaluations/failures/`, one file each. A result removes the file. */
 export class ScoreFailures {
   readonly #directory: string;
 
@@ -63,8 +63,8 @@ export class ScoreFailures {
   }
 
   /**
-   * Removes failures that are older than a result, left by a process that died in between. Newer failures
-   * have other settings.
+   * Removes failures that are older than a result of the same weights and task: a process died before it
+   * removed them. Newer failures have other settings.
    *
    * @throws READ_FAILED
    */

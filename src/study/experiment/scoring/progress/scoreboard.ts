@@ -65,7 +65,6 @@ export class Scoreboard {
       merges: await Promise.all(
         record.merges.map(async (merge) => {
           const weights = await this.#weightsOfMerge(merge);
-          // An unreadable merge keeps its entry.
           if (weights === 'unreadable')
             return former?.merges.find(({ name }) => name === merge.name) ?? merge;
           return scored(weights === undefined ? merge : { ...merge, weights }, weights);
@@ -86,8 +85,8 @@ export class Scoreboard {
   }
 
   /**
-   * Returns a merge's weights, which records of earlier versions lack. @returns undefined if the merge does
-   * not exist
+   * Returns a merge's weights, or `unreadable`. Reads the merge if the record, of an earlier version, lacks
+   * them. @returns undefined if the merge does not exist
    */
   async #weightsOfMerge({ weights, state, path }: MergeRecord): Promise<string | 'unreadable' | undefined> {
     if (weights !== undefined || state !== 'done') return weights;
@@ -116,8 +115,9 @@ const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefi
 };
 
 /**
- * Chooses a task's result, or one for each answer to its problems, by the experiment's shots, seed, token
- * limit, sampling and `problems`. Prefers equal rows, then more problems, then newer results.
+ * Chooses for each task the result to show, or with repeated sampling one result for each answer. Results
+ * must have the experiment's shots, seed, token limit, sampling and `problems`. Prefers equal rows, then more
+ * problems, then newer results.
  */
 export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
   const scores: [task: string, score: Score][] = [];
@@ -170,7 +170,7 @@ const sampleSets = (
   });
 };
 
-/** Chooses a metric for this result alone; tables choose one for all models. */
+/** Chooses a metric for this result alone; tables choose one metric for all models. */
 const headlineOf = (
   task: string,
   metrics: Score['metrics'],

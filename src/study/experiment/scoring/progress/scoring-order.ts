@@ -6,13 +6,13 @@ import type { ContentsInPlace } from '../../in-place/contents-in-place.js';
 import type { ExperimentRecord } from '../../record/experiment-record.js';
 import { type ModelToScore, pathOf } from '../requests/models-to-score.js';
 
-/** A chosen model; `load` is undefined if unknown. */
+/** Chosen model; `load` is undefined if unknown. */
 export interface Taken {
   readonly model: ModelToScore;
   readonly load: Load | undefined;
 }
 
-/** Chooses the next model for each lane. A lane is a program that holds one model after another. */
+/** Chooses the next model for each lane. A lane is a program that holds one model at a time. */
 export class ScoringOrder {
   readonly #first: readonly string[];
   readonly #loading = new LoadingOrder();
@@ -35,7 +35,7 @@ export class ScoringOrder {
   }
 
   learn(models: readonly ModelToScore[]): Promise<void> {
-    // Runs one call after another, so that lanes do not read the same contents twice.
+    // Runs calls one after another, so that lanes do not read the same contents twice.
     this.#learning = this.#learning.then(() => this.#learn(models));
     return this.#learning;
   }
@@ -85,7 +85,7 @@ export class ScoringOrder {
     return { model, load };
   }
 
-  /** To be called if the lane did not load the chosen model. */
+  /** Must be called if the lane did not load the chosen model. */
   putBack(lane: number): void {
     this.#loading.hold(lane, this.#former.get(lane));
   }

@@ -54,12 +54,12 @@ export const describeProgress = async (
 ): Promise<string[]> => {
   const { state, by } = await batchProgress(directory, record);
   const done = record.merges.filter((merge) => merge.state === 'done').length;
-  const merges = `${done} of ${record.merges.length} merges are there`;
+  const merges = `${done} of ${record.merges.length} merges exist`;
   const lines: string[] = [];
   if (state === 'running') lines.push(`a batch is running in ${directory}${whose(by)}: ${merges}`);
   if (state === 'unfinished')
     lines.push(
-      `the batch of ${directory} was interrupted: ${merges}; \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume')}\` goes on`,
+      `the batch of ${directory} was interrupted: ${merges}; \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume')}\` continues it`,
     );
   const scoring = await evaluationProgress(directory, { done: 0, total: 0 });
   if (scoring.state === 'running') lines.push(`an evaluation is running in ${directory}${whose(scoring.by)}`);

@@ -17,9 +17,9 @@ const askedOf = (settings: EvaluationSettings, { failures, included }: PreparedT
   tasksOf(settings).filter((task) => (isHarnessTask(task) || included.has(task)) && !failures.has(task));
 
 /**
- * Asks the harness for its tasks, whose names the user's tasks must not repeat.
+ * Asks the harness for its tasks. Tasks of the user must have other names.
  *
- * @returns unknown tasks, and tasks that two files define
+ * @returns unknown tasks, and tasks that the user and the harness both define
  * @throws HARNESS_MISSING, INTERRUPTED
  */
 export const unknownTasks = async (
@@ -36,7 +36,7 @@ export const unknownTasks = async (
   return asked.flatMap((task): [string, LayerloomError][] => {
     const directory = included.get(task);
     if ((directory !== undefined) !== known.has(task)) return [];
-    const reason = `the harness has a task ${task} of its own`;
+    const reason = `the harness already has a task ${task}`;
     const error =
       directory !== undefined
         ? new LayerloomError('INCLUDE_INVALID', { directory, reason })
@@ -50,7 +50,7 @@ export const unknownTasks = async (
 
 export interface CheckedTasks {
   readonly failed: ReadonlyMap<string, LayerloomError>;
-  /** Tasks that were not checked because their harness is not installed. */
+  /** Tasks that were not checked because the harness is not installed. */
   readonly unchecked: readonly string[];
 }
 

@@ -45,8 +45,8 @@ export const claimIn = async (
 export const taskFolder = '.tasks-';
 
 /**
- * Removes claims, task files and partial results of dead evaluations, but keeps answers for the next one.
- * Ignores errors.
+ * Removes claims, task files and partial results of dead evaluations. Keeps answers for the next one. Ignores
+ * errors.
  */
 export const removeLeftovers = async (experiment: string): Promise<void> => {
   const results = new ResultFiles(experiment);

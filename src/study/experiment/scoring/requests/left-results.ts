@@ -10,7 +10,7 @@ const entriesOf = ({ merges, references }: Scores) =>
   );
 
 /**
- * Returns results that counted for a model in the earlier record, no longer count, and were not replaced.
+ * Returns results that counted for a model in the earlier record, do not count now, and were not replaced.
  *
  * @param weightsOf present weights of each entry, if known
  * @param found results in the directory
@@ -54,22 +54,22 @@ const reasonOf = (now: string | undefined, scored: string): LeftResults['reason'
 
 const words: Readonly<Record<LeftResults['reason'], readonly [why: string, remedy: string]>> = {
   weights: [
-    'its files or those that it is made of have other contents than when it was scored',
-    'put the former files back, or name their place in the experiment',
+    'its files, or those that it was merged from, have changed since it was scored',
+    'restore the former files, or give their path in the experiment',
   ],
   settings: [
-    'the experiment asks for other examples, another seed, drawing or longest answer',
-    'ask for these again',
+    'the experiment now has other few-shot examples, another seed, sampling or token limit',
+    'restore these settings',
   ],
-  unmade: ['it cannot be made now', 'mend what is said of it'],
-  gone: ['it is not in the experiment any more', 'name its models in the experiment again'],
+  unmade: ['it cannot be merged now', 'correct its entry'],
+  gone: ['it is no longer in the experiment', 'add it to the experiment again'],
 };
 
 const mostNamed = 3;
 
 /**
- * Describes results that no longer count, one line per reason. @param before results that were already
- * reported
+ * Describes results that no longer count, one line per reason. @param before record whose results were
+ * already reported
  */
 export const describeLeft = (
   { left = [], merges }: Pick<ExperimentRecord, 'left' | 'merges'>,
@@ -90,13 +90,13 @@ export const describeLeft = (
     const names = models.slice(0, mostNamed).map(({ model }) => model);
     const others = models.length - names.length;
     const [why, remedy] = words[reason];
-    // Models that were scored without an experiment may have no file.
+    // Models that were scored without an experiment have no experiment file.
     const again =
       merges.length === 0
         ? remedy
         : `${remedy} and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume')}\``;
     return [
-      `${count} ${count === 1 ? 'result counts' : 'results count'} no more, of ${names.join(', ')}${others > 0 ? ` and ${others} others` : ''}: ${why}. ${count === 1 ? 'It stays' : 'They stay'} in ${directory}/${evaluationsName}; to count again, ${again}`,
+      `${count} ${count === 1 ? 'result no longer counts' : 'results no longer count'}, of ${names.join(', ')}${others > 0 ? ` and ${others} others` : ''}: ${why}. ${count === 1 ? 'It stays' : 'They stay'} in ${directory}/${evaluationsName}; to count again, ${again}`,
     ];
   });
 };

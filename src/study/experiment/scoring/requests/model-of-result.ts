@@ -9,7 +9,7 @@ import type { EvaluationSettings } from '../../../evaluation/settings.js';
 import { loadPathOf, type ModelToScore } from './models-to-score.js';
 
 export interface Candidate extends ModelToScore {
-  /** The weights that the harness would be told here; undefined if the model is not on this machine. */
+  /** Weights that arguments of the harness would name here; undefined if the model is not on this machine. */
   readonly told: ToldWeights | undefined;
   /** `told.paths` without links. */
   readonly resolved: readonly string[];
@@ -32,7 +32,10 @@ const resolved = (paths: readonly string[]): Promise<string[]> =>
 
 type Told = Pick<HarnessResult, 'file' | 'model'>;
 
-/** A result with its model, and how many of the last folders agree; infinitely many for equal paths. */
+/**
+ * Result with its model. `common`: number of path components that agree, from the end; infinite for equal
+ * paths.
+ */
 export interface Match<Result extends Told> {
   readonly result: Result;
   readonly model: Candidate;
@@ -72,7 +75,7 @@ const commonOf = (given: ToldWeights, there: readonly string[], candidate: Candi
     if (here[index] === there[index]) return Number.POSITIVE_INFINITY;
     const [own, foreign] = [path, other].map((each) => each.split(sep).filter(Boolean).reverse());
     const length = own?.findIndex((part, at) => part !== foreign?.[at]) ?? 0;
-    // A merge must match with its whole name, another model with its folder.
+    // A merge must match with its whole name, other models with the name of their folder.
     const least = kind === 'merge' && path === model ? name.split(sep).length : 1;
     const common = length === -1 ? (own?.length ?? 0) : length;
     return common < least ? 0 : common;
@@ -82,7 +85,7 @@ const commonOf = (given: ToldWeights, there: readonly string[], candidate: Candi
   return known.length === 0 ? Number.POSITIVE_INFINITY : known.reduce((sum, part) => sum + part, 0);
 };
 
-/** Refuses results whose path matches a model less closely than that of others. */
+/** Refuses a result if another one matches the model's path better. */
 export const separate = <Result extends Told>(
   matches: readonly Match<Result>[],
 ): {
@@ -97,7 +100,7 @@ export const separate = <Result extends Told>(
     for (const match of ofModel)
       if (match.common < most || !isClear) {
         const other = ofModel.find((each) => each.common === most && told(each) !== told(match));
-        const reason = `its model ${told(match)} may be ${model}, and ${other && told(other)} too`;
+        const reason = `its model ${told(match)} may be ${model}, but so may ${other && told(other)}`;
         const { file } = match.result;
         refused.set(match, { file, error: foreign(file, reason) });
       }

@@ -22,7 +22,7 @@ interface ScorableModels {
 export interface ModelToScore {
   readonly name: string;
   readonly kind: 'merge' | 'reference';
-  /** A merge's directory, or a model as written in recipes. */
+  /** Merge's directory, or a model as written in recipes. */
   readonly model: string;
   readonly tasks: readonly string[];
   /** Makes the merge if it is not written. */
@@ -74,7 +74,7 @@ export const modelsToScore = (
 /**
  * Returns the identity of a model's weights; undefined for a missing merge.
  *
- * @param contents of references when they were scored
+ * @param contents recorded contents of references
  * @param keep record the hashes of a moved reference
  * @throws the codes of `openCheckpoint`; for a merge in place, INPUT_CHANGED or the reason of its refusal
  */

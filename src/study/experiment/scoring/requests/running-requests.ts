@@ -7,7 +7,7 @@ import type { RunningRequests } from './time-left.js';
 
 export const logNameOf = (model: string): string => `${model.replace(/[^\w.+-]/g, '_')}.log`;
 
-/** A run counts as dead after this many milliseconds without a write. */
+/** Run counts as dead after this many milliseconds without a write. */
 const quietMs = 300_000;
 
 const tailBytes = 1 << 20;

@@ -3,7 +3,7 @@ import { type Pace, paceOf } from '../../../evaluation/pace.js';
 import type { ResultSummary } from '../../../evaluation/result-files.js';
 import type { EvaluationSettings } from '../../../evaluation/settings.js';
 
-/** A model and its unscored tasks, once per missing answer. */
+/** Model and its unscored tasks, once per missing answer. */
 export interface OpenModel {
   readonly name: string;
   readonly tasks: readonly string[];
@@ -21,7 +21,7 @@ interface Running {
   readonly before: readonly string[];
 }
 
-/** While a smaller share of requests is done, loading dominates a run's pace. */
+/** Below this share of finished requests, loading dominates a run's pace. */
 const settledShare = 0.05;
 
 /** Estimates an evaluation's remaining time from results and the requests of current runs. */
@@ -88,7 +88,7 @@ export class TimeLeft {
     return now === undefined || then === undefined ? undefined : now + then;
   }
 
-  /** Returns the seconds that results on these tasks took; undefined if a task has none. */
+  /** Returns the seconds that these tasks take according to results; undefined if a task has none. */
   #measured(tasks: readonly string[]): number | undefined {
     const each = tasks.map((task) => this.#pace.secondsOf(task, this.#settings.rowsOf(task)));
     return each.reduce<number | undefined>(
@@ -112,7 +112,7 @@ export class TimeLeft {
     return whole === undefined ? undefined : Math.max(0, whole - (this.#now() - running.since) / 1000);
   }
 
-  /** Without results, estimates seconds from a current run of the same tasks. */
+  /** Estimates seconds from a current run of the same tasks, if there are no results. */
   #likeRunning(tasks: readonly string[]): number | undefined {
     const key = [...tasks].sort().join(' ');
     for (const running of this.#running.values()) {

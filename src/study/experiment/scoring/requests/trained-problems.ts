@@ -16,7 +16,7 @@ import {
 import type { ProblemTexts } from '../../../evaluation/result.js';
 import type { ExperimentRecord } from '../../record/experiment-record.js';
 
-/** Number of folders above a checkpoint to search for its training. */
+/** Maximum number of folders above a checkpoint in which its training is searched. */
 const mostAbove = 4;
 
 const schema = z.looseObject({
@@ -81,7 +81,9 @@ interface Training {
   readonly set: ReadonlySet<string>;
 }
 
-/** Finds the trainings of an experiment's models, with row hashes from `train init` and prepared data. */
+/**
+ * Finds the trainings of an experiment's models, with row hashes from `train init` and from prepared data.
+ */
 const trainingsOf = async (record: Pick<ExperimentRecord, 'references'>): Promise<Training[]> => {
   const found = new Map<string, Set<string>>();
   const notes = new Map<string, TextHashes>();
@@ -123,7 +125,6 @@ const foldersAbove = (path: string): string[] => {
   return folders;
 };
 
-/** A task's scored problems that occur among a training's rows. */
 export interface TrainedProblems {
   readonly task: string;
   readonly count: number;
@@ -150,4 +151,4 @@ export const findTrained = async (
 };
 
 export const describeTrained = ({ task, count, known, directory }: TrainedProblems): string =>
-  `${count} of ${known} problems of ${visibleLine(task)} that were scored are among the rows of ${visibleLine(directory)}, on which models of this experiment were trained: their scores say little of other problems. Score others: \`problems: FIRST-LAST\` under evaluate`;
+  `${count} of ${known} problems of ${visibleLine(task)} that were scored are in the training data of this experiment's models (${visibleLine(directory)}), so their scores say little about other problems. Score others with \`problems: FIRST-LAST\` under evaluate`;

@@ -9,13 +9,12 @@ import { ResultFiles } from '../../../evaluation/result-files.js';
 import type { ExperimentRecord } from '../../record/experiment-record.js';
 import { findTrained, trainedModelsOf } from './trained-problems.js';
 
-/** A file in a bundle with facts from the folders of trainings, which are not in the bundle. */
+/** File of a bundle with facts about trainings, whose folders are not in the bundle. */
 export const trainedName = 'trained.json';
 
 const short = z.string().max(10_000);
 
 const schema = z.object({
-  /** A task's scored problems that occur among a training's rows. */
   problems: z.array(z.object({ task: short, count: z.number(), known: z.number(), directory: short })),
   models: z.array(trainedModel),
 });

@@ -3,11 +3,11 @@ import { backendOf } from '../../../evaluation/harness/harness-output.js';
 import type { FoundResult } from '../../../evaluation/result-files.js';
 import type { EvaluationSettings, Rows } from '../../../evaluation/settings.js';
 
-/** The back end, with other settings that may change answers. */
+/** Returns the back end, with other settings that may change answers. */
 export const backendIn = ({ backend, modelArgs, arguments: others }: EvaluationSettings): string =>
   [backendOf(backend, modelArgs), ...others].join(' ');
 
-/** A run of the harness with one answer to each problem of a task. */
+/** Run of the harness with one answer to each problem of a task. */
 export interface TaskSample {
   readonly task: string;
   readonly sample: number;
@@ -32,8 +32,8 @@ export const haveRows = ({ rows, n }: FoundResult['result'], wanted: Rows | null
 };
 
 /**
- * Returns the results that match the settings, by sample. Prefers a complete set with equal settings.
- * Otherwise takes the newest results of this back end, which a run can complete.
+ * Returns the results that match the settings, one per sample. Prefers a complete set of equal settings.
+ * Otherwise returns the newest results of this back end, which a run can complete.
  */
 export const resultsOf = (
   results: readonly FoundResult[],

@@ -45,7 +45,7 @@ export const Curves = ({ data }: { data: ReportData }) => {
     <Section
       id="alpha"
       title="Scores along task vectors"
-      lead="Score of base + α·τ. The straight line goes through the base and α = 1: where gains are proportional to α, the curve follows it."
+      lead="Score of base + α·τ. The straight line goes through the base and α = 1. The curve follows this line if gains are proportional to α."
     >
       {tables.length < 2 ? null : (
         <div class="choices controls">

@@ -23,7 +23,7 @@ export const Gains = ({ data }: { data: ReportData }) => {
     <Section
       id="gains"
       title="Gain by language and method"
-      lead="Mean over pairs, and over models trained without merging, less what is chosen below; positive is better. A line is the 95 % interval."
+      lead="Mean score over pairs, or over models trained without merging, minus the score chosen below. Positive is better. Lines are 95 % intervals."
     >
       <div class="choices controls">
         <Choice
@@ -58,7 +58,7 @@ export const Gains = ({ data }: { data: ReportData }) => {
           </SavedFigure>
         ))}
       </div>
-      <p class="none">All panels have one scale. The numbers are in the table “{table.title}”.</p>
+      <p class="none">All panels have the same scale. The numbers are in the table “{table.title}”.</p>
     </Section>
   );
 };

@@ -23,8 +23,8 @@ const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
 const mostCells = 20_000;
 
 /**
- * Lays out a grid: odd axes (the first, third, …) go down, even ones across. All go down if the table would
- * be too large.
+ * Lays out a grid: odd axes (the first, third, …) go down, even axes across. If the table would be too large,
+ * all axes go down.
  */
 export const layOut = ({ axes, cells }: PageGrid) => {
   const order = axes.map((_, index) => index).reverse();
@@ -58,10 +58,10 @@ const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
       )}
       {usual === best ? <>This is the default. </> : null}
       {grid.cells.length > 2
-        ? `The best of ${grid.cells.length} is chosen on the problems that it is scored on, which flatters its score and its interval${
+        ? `The best of ${grid.cells.length} is chosen on the problems that it is scored on, so its score and interval are too good${
             grid.otherHalf === null
               ? '.'
-              : `: chosen on one half of the problems and scored on the other, the best has ${showScore(grid.otherHalf, task)}.`
+              : `: if chosen on one half of the problems and scored on the other, the best has ${showScore(grid.otherHalf, task)}.`
           }`
         : null}
     </p>
@@ -151,7 +151,7 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   );
 };
 
-/** The paper's letters for parameters (§4.1); initials for others. */
+/** Paper's letters for parameters (§4.1); initials for others. */
 export const short = (name: string): string =>
   ownValue(symbols, name) ??
   words(name)
@@ -187,7 +187,7 @@ export const Grids = ({ data }: { data: ReportData }) => {
     <Section
       id="configurations"
       title="Configurations"
-      lead="Each cell is one configuration of a merge, averaged over the pairs of a language. The best is framed, the default dashed; being the best of many is no proof of being better."
+      lead="Each cell is one configuration of a merge, averaged over the pairs of a language. The best has a frame, the default a dashed one. The best of many may be best by chance."
     >
       <div class="choices controls">
         <Choice label="Entry and language" value={chosen} options={keys} choose={choose} />

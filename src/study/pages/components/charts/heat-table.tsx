@@ -8,15 +8,15 @@ interface HeatTableProps {
   name: string;
   caption: string;
   columns: readonly { readonly label: string; readonly title: string }[];
-  /** Cells by layer, then column: `other` for a difference without a number, null without a matrix. */
+  /** Cells by layer, then column. `other`: a difference without a number; null: no such matrix. */
   cells: readonly (readonly (number | 'other' | null)[])[];
   most: number;
   id?: string | undefined;
-  /** Formats a fraction in percent; default: with one decimal. */
+  /** Formats a fraction in percent; default: one decimal. */
   show?: ((value: number) => string) | undefined;
 }
 
-/** A table of fractions by layer and matrix, with the last layer on top as in the paper's figures. */
+/** Table of fractions by layer and matrix, with the last layer on top as in the paper's figures. */
 export const HeatTable = ({ name, caption, columns, cells, most, id, show = percent }: HeatTableProps) => (
   <Wide label={`${name} by layer and matrix`}>
     <table class="heat-map expert" data-expert={id}>

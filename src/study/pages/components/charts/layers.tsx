@@ -24,7 +24,7 @@ const character = 6.6;
 export const LayerStack = ({ model, id }: { model: PageModel; id: string }) => {
   const { bands, outside } = model;
   const count = (bands.at(-1)?.last ?? -1) + 1;
-  if (count === 0) return <p class="none">The number of this merge's layers is not known.</p>;
+  if (count === 0) return <p class="none">The number of layers of this merge is unknown.</p>;
   const row = Math.max(4, Math.min(12, 320 / count));
   const y = (layer: number) => top + (count - 1 - layer) * row;
   const longest = Math.max(

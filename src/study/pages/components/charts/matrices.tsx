@@ -78,7 +78,7 @@ const Matrix = ({ language, merges, task, index }: MatrixProps) => {
 export const hasMatrices = (data: ReportData): boolean =>
   paired(data).some(({ results }) => results.length > 0);
 
-/** A table of matrices, with a heat map per language. */
+/** Tables of scores by pair, one heat map per language. */
 export const Matrices = ({ data }: { data: ReportData }) => {
   const all = paired(data);
   const keys = different(all.filter(({ results }) => results.length > 0).map(key));
@@ -94,7 +94,7 @@ export const Matrices = ({ data }: { data: ReportData }) => {
     <Section
       id="pairs"
       title="Every pair of experts"
-      lead="Rows are task experts, columns are language experts. Each language has its own scale of colours; ± is the standard error over problems."
+      lead="Rows are task experts, columns are language experts. Each language has its own colour scale; ± is the standard error over problems."
     >
       <div class="choices controls">
         <Choice

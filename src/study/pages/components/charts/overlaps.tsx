@@ -151,7 +151,7 @@ export const Overlaps = ({ overlaps, roles }: Pick<PageAnalysis, 'overlaps' | 'r
 );
 
 export const topLead = ({ topOverlaps, rows }: Pick<PageAnalysis, 'topOverlaps' | 'rows'>): string =>
-  `The share of rows that both experts have among the ${percent(topOverlaps[0]?.topShare ?? 0)} with the largest MAV of ${rows} rows in each matrix; beside it, the share for rows drawn at random.`;
+  `For each matrix, the ${percent(topOverlaps[0]?.topShare ?? 0)} of ${rows} rows with the largest MAV: the share of them that is the same in both experts, and the share expected by chance.`;
 
 export const TopOverlaps = ({ topOverlaps, roles }: Pick<PageAnalysis, 'topOverlaps' | 'roles'>) => (
   <Pairs

@@ -33,9 +33,7 @@ export const Choice = ({ label, value, options, choose }: ChoiceProps) => (
   </label>
 );
 
-/**
- * A table or picture that may be wider than the screen. It takes focus, so that the keyboard can scroll it.
- */
+/** Table or picture that may be wider than the screen. It takes focus, so that the keyboard can scroll it. */
 export const Wide = ({ label, children }: { label: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: without focus the keyboard could not scroll it.
   <section class="scroll" tabIndex={0} aria-label={label}>
@@ -64,7 +62,7 @@ interface TableProps {
   label: string;
   caption?: ComponentChildren;
   heads: readonly string[];
-  /** Headings first. */
+  /** Rows; headings are the first cells. */
   rows: readonly (readonly ComponentChildren[])[];
 }
 
@@ -112,7 +110,7 @@ interface SavedFigureProps {
   children: ComponentChildren;
 }
 
-/** A picture with a title and a button that saves it. */
+/** Picture with a title and a button that saves it. */
 export const SavedFigure = ({ title, label, name, children, ...size }: SavedFigureProps) => (
   <figure>
     <figcaption>

@@ -13,7 +13,7 @@ export interface PageTable {
   readonly caption: string;
   readonly notes: readonly string[];
   readonly derived?: readonly { readonly label: string; readonly value: number; readonly digits: number }[];
-  /** Heading of row labels; default: for screen readers only. */
+  /** Heading of the row labels; default: visible to screen readers only. */
   readonly rowLabel?: string;
   readonly columns: readonly { readonly id: string; readonly label: string }[];
   readonly rows: readonly {
@@ -29,11 +29,11 @@ export interface PageTask {
   readonly languages: readonly string[];
   /** `metric,filter`; null if results state none. */
   readonly metric: string | null;
-  /** Shares are shown in percent. */
+  /** `percent` for shares, which are between 0 and 1. */
   readonly unit: 'percent' | 'number';
   readonly digits: number;
   readonly higherIsBetter: boolean;
-  /** Why no model may be called the best; null if one may. */
+  /** Reason why no model may be called the best; null if one may. */
   readonly undecided: string | null;
   readonly version: string;
   readonly fewshot: number;
@@ -56,9 +56,9 @@ export interface PageResult {
   readonly value: number | null;
   readonly stderr: number | null;
   readonly n: number;
-  /** Correctly answered problems as a bit set in base64; null if scores are not binary. */
+  /** Correctly answered problems, as a base64 bit set; null if scores are not binary. */
   readonly right: string | null;
-  /** Problems with a result, as such a bit set; null for all. */
+  /** Problems with a result, as a base64 bit set; null for all. */
   readonly seen: string | null;
   /**
    * For each kept problem, indices in `strings` of the filtered answer and the response; null for a missing
@@ -83,7 +83,6 @@ export interface Band {
 export interface PageModel extends Omit<ScoredModel, 'results'> {
   readonly state: string | null;
   readonly error: string | null;
-  /** The merge's cost, by key of `costs`. */
   readonly cost: Readonly<Record<string, number>>;
   readonly bands: readonly Band[];
   readonly outside: string | null;
@@ -95,7 +94,7 @@ export interface PageFinding {
   readonly sentence: string;
 }
 
-/** Means over a language's pairs. */
+/** Mean scores of a language's pairs, by configuration. */
 export interface PageGrid {
   readonly entry: string;
   readonly language: string;
@@ -109,14 +108,14 @@ export interface PageGrid {
     readonly stderr: number | null;
     readonly pairs: number;
   }[];
-  /** Indices of cells; best is null if the problems cannot decide. */
+  /** Indices of cells: the best (null if the problems do not decide) and the default. */
   readonly best: number | null;
   readonly usual: number | null;
-  /** Why no configuration is called the best; null if one is. */
+  /** Reason why no configuration is called the best; null if one is. */
   readonly undecided: string | null;
-  /** The best against the default; null without a default, or if problems differ. */
+  /** Comparison of the best with the default; null without a default, or if problems differ. */
   readonly finding: PageFinding | null;
-  /** Score on half of the problems of a configuration chosen as the best on the other half. */
+  /** Score of the configuration that is best on one half of the problems, on the other half. */
   readonly otherHalf: number | null;
 }
 
@@ -125,7 +124,7 @@ export interface PageExpert {
   readonly name: string;
   /** Index of the threshold used in the analysis. */
   readonly analysed: number;
-  /** The module's short name in the model, its full name, and the published name. */
+  /** Module's short name in the model, its full name, and the published name. */
   readonly columns: readonly { readonly label: string; readonly title: string; readonly published: string }[];
   /** Cells by layer, then column; null if the layer has no such matrix. */
   readonly cells: readonly (readonly (null | {
@@ -134,11 +133,11 @@ export interface PageExpert {
   })[])[];
   readonly meanMav: number;
   readonly inverseMav: number | null;
-  /** Shares of the change in the first layers, the middle, the last layers, and outside the layers. */
+  /** Shares of the change: in the first layers, the middle, the last layers, and outside the layers. */
   readonly shares: readonly [number, number, number, number];
 }
 
-/** A published table of fractions by layer, then column. */
+/** Published table of fractions by layer, then column. */
 export interface PagePublished {
   readonly name: string;
   readonly columns: readonly string[];
@@ -180,15 +179,12 @@ export interface ReportData {
   readonly written: string;
   readonly languages: readonly string[];
   readonly sentence: string | null;
-  /** Verdicts by language; null for one language. */
   readonly verdicts: PageTable | null;
-  /** Index of the headline table in `tables`. */
   readonly headline: number | null;
   readonly tables: readonly PageTable[];
   readonly tasks: readonly PageTask[];
   readonly models: readonly PageModel[];
   readonly grids: readonly PageGrid[];
-  /** Known costs, by key of `PageModel.cost`. */
   readonly costs: readonly {
     readonly key: string;
     readonly label: string;
@@ -209,7 +205,9 @@ export interface PageComparison {
   readonly b: { readonly name: string; readonly path: string };
   readonly verdict: string;
   readonly columns: readonly string[];
-  /** Relative differences by layer, then column: `other` without such a number, null without a tensor. */
+  /**
+   * Relative differences by layer, then column. `other`: different, without a number; null: no such tensor.
+   */
   readonly cells: readonly (readonly (number | 'other' | null)[])[];
   readonly most: number;
   readonly tensors: PageTable;

@@ -51,7 +51,10 @@ export const spaced = (ticks: readonly number[], at: (tick: number) => number): 
 
 export const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** Rounds ties to even, like the published tables: shares of 4096 rows often end in a 5. */
+/**
+ * Rounds exact halves to the even digit, as the published tables do. Fractions k / 4096 often are exact
+ * halves at the sixth decimal.
+ */
 export const sixDecimals = (fraction: number): string => {
   const scaled = fraction * 1e6;
   const below = Math.floor(scaled);

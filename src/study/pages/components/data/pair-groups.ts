@@ -16,8 +16,8 @@ const titles: readonly (readonly [key: string, title: string])[] = [
 export const isNamedByRoles = (title: string): boolean => titles.some(([, known]) => known === title);
 
 /**
- * Groups pairs by their experts' roles. First the pairs that a layer swap merges, last those with an expert
- * without a role.
+ * Groups pairs by the roles of their experts. Pairs that a layer swap merges come first, pairs with an expert
+ * without a role last.
  */
 export const groupsOfPairs = <Pair extends { readonly experts: readonly [string, string] }>(
   pairs: readonly Pair[],

@@ -3,11 +3,11 @@ import type { PageModel, PageResult, PageTask, ReportData } from './data.js';
 export const resultOf = ({ results }: PageModel, task: number): PageResult | undefined =>
   results.find((result) => result.task === task);
 
-/** Returns indices of tasks that judge a language's merges, the headline task first. */
+/** Returns indices of the tasks that score a language's merges, the headline task first. */
 export const tasksOf = ({ tasks }: ReportData, language: string): number[] =>
   tasks.flatMap(({ languages }, index) => (languages.includes(language) ? [index] : []));
 
-/** Returns the task that judges a model: the first of its language with a result. */
+/** Returns the task that scores a model: the first one of its language with a result. */
 export const headlineTask = (data: ReportData, model: PageModel): number | undefined =>
   (model.language === null || model.language === 'all' ? data.languages : [model.language])
     .flatMap((language) => tasksOf(data, language))

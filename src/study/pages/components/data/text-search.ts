@@ -1,6 +1,6 @@
 /**
- * A library's text search. The build replaces the compiled module by its bundle
- * (`scripts/bundle-libraries.mjs`) for pages drawn in Node; in pages, the library is part of the script.
+ * Text search by a library. For pages that Node renders, the build replaces the compiled module by a bundle
+ * (`scripts/bundle-libraries.mjs`). In pages, the library is part of the script.
  */
 import MiniSearch from 'minisearch';
 

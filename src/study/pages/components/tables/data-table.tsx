@@ -67,7 +67,7 @@ const sorted = (rows: PageTable['rows'], sort: Sort | null): PageTable['rows'] =
 const textOf = ({ label, cells }: PageTable['rows'][number]): string =>
   [label, ...cells.flatMap((cell) => [cell?.value, cell?.flag])].join(' ');
 
-/** A table; printing shows all filtered rows. */
+/** Table that can be sorted and filtered. Printing shows all rows that the filter keeps. */
 export const DataTable = ({ table }: { table: PageTable }) => {
   const [sort, setSort] = useState<Sort | null>(null);
   const [filter, setFilter] = useState('');

@@ -32,7 +32,7 @@ export const SearchField = ({ label, hint, value, set, style = '', children }: S
   </label>
 );
 
-/** Pages of a list; `fromFirst` wraps a setter, so that a change opens the first page. */
+/** Divides a list into pages. `fromFirst` wraps a setter, so that each change opens the first page. */
 export const usePages = <Item,>(items: readonly Item[], size: number, of: string) => {
   const [page, go] = useState(0);
   const pages = Math.max(1, Math.ceil(items.length / size));

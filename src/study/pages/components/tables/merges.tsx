@@ -108,7 +108,7 @@ export const Merges = ({ data }: { data: ReportData }) => {
   const [chosen, choose] = useState(
     (usual ?? ranked.find(({ model }) => model.role === 'merge') ?? ranked[0])?.model.name ?? '',
   );
-  // A link to a merge may be in this page or a shared address.
+  // Follows links to merges, in this page or in a shared address.
   useEffect(() => {
     const follow = () => {
       const found = data.models.find(({ name }) => location.hash === linkTo(name));

@@ -10,7 +10,7 @@ const Layers = ({ count, range: [fewest, most] }: { count: number; range: readon
 const share = (of: number): string => `${(100 * of).toFixed(1)} %`;
 
 export const proposalsLead =
-  'The paper’s default, moved to where the largest changes of the language expert outweigh those of the task expert: a heuristic, not a score. In brackets the fewest and the most layers that the changes speak for.';
+  'The paper’s default, shifted to layers in which the largest changes of the language expert outweigh those of the task expert: a heuristic, not a score. In brackets: the minimum and maximum number of layers that these changes suggest.';
 
 export const Proposals = ({ proposals }: Pick<PageAnalysis, 'proposals'>) => {
   const warnings = proposals.flatMap((proposal) => proposal.warnings);
@@ -18,7 +18,7 @@ export const Proposals = ({ proposals }: Pick<PageAnalysis, 'proposals'>) => {
     <>
       <Table
         label="Layers proposed for each pair"
-        caption="Layers from the language expert, and what of its largest changes each expert keeps"
+        caption="Layers from the language expert, and the share of its largest changes that each expert keeps"
         heads={['Pair', 'Bottom', 'Top', 'Task keeps', 'Language gives']}
         rows={proposals.map(({ task, language, bottom, top, bottomRange, topRange, kept }) => [
           `${task} and ${language}`,
