@@ -14,8 +14,7 @@ export type DareLinearParameters = RandomParameters;
 
 /**
  * DARE (Yu et al. 2023): base + λ · Σ wᵢδᵢ, where each change is kept with probability `density` and
- * rescaled. Random numbers depend only on `seed`, tensor name, model index and element index, so all machines
- * give the same results.
+ * rescaled. Random numbers depend only on `seed`, tensor name, model index and element index.
  */
 export const dareLinear: TensorMethod<'required', DareLinearParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_linear',

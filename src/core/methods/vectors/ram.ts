@@ -16,7 +16,7 @@ export const smallestChange = numberParameter('a number, 0 or more', (value) => 
 
 /**
  * Reinforced agent merging (arXiv 2601.13572; mergekit's `ram`): adds to each element of the base the mean of
- * the changes above `epsilon`. A change by a single model is thus added in full.
+ * the changes above `epsilon`.
  */
 export const ram: TensorMethod<'required', RamParameters> = tensorMethod({
   name: 'ram',

@@ -19,7 +19,6 @@ export type TiesParameters = SparseParameters;
 /**
  * TIES (Yadav et al. 2023): keeps the `density` share of largest magnitudes in each task vector. At each
  * element, keeps changes with the sign of their weighted sum and adds their weighted mean to the base.
- * docs/methods.md describes the dialects.
  */
 export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density', 'paper' | 'peft'> =
   tensorMethod({

@@ -9,7 +9,7 @@ type Tensors = CheckpointIndex['tensors'];
 /**
  * Returns the checkpoint with separate experts, so that both layouts give equal models: splits fused
  * parameters into matrices named as in the family's files. Experts stored as [in, out] or quantised stay
- * fused. Reads no files.
+ * fused.
  */
 export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const { tensors: stored, fusedExperts } = checkpoint;

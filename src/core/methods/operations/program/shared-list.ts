@@ -1,8 +1,8 @@
 const known = new Map<string, WeakRef<Float64Array>>();
 
 /**
- * Returns a list in shared memory. Equal keys share it while it is in use: layers need equal lists of
- * megabytes, and V8 would free duplicates too late, because it does not count shared memory.
+ * Returns a list in shared memory. Equal keys share it while it is in use: V8 would free duplicates of
+ * megabytes too late.
  */
 export const sharedList = (key: string, make: () => ArrayLike<number>): Float64Array => {
   const found = known.get(key)?.deref();

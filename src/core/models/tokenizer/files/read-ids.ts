@@ -5,8 +5,8 @@ const [quote, backslash, colon, comma, open, close] = [0x22, 0x5c, 0x3a, 0x2c, 0
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
 
 /**
- * Reads a JSON object of ids, `{"token": id, …}`, into a map in text order; undefined for other text. For a
- * hundred thousand keys, `JSON.parse` takes three times the time and twice the memory.
+ * Reads a JSON object of ids, `{"token": id, …}`, into a map in text order; undefined for other text.
+ * `JSON.parse` takes three times the time and twice the memory.
  */
 export const readIds = (text: string): Map<string, number> | undefined => {
   const ids = new Map<string, number>();

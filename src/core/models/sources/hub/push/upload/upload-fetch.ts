@@ -22,8 +22,7 @@ const mostSaid = 500;
 
 /**
  * Returns a `fetch` for the hub's library that retries transient failures, uses the user's proxy, has no time
- * limit while bytes move, and counts bytes sent. The library sees only checked answers: the hub's, and the
- * storage's confirmation of a file.
+ * limit while bytes move, and counts bytes sent. The library sees only checked answers.
  */
 export const uploadFetch =
   (hub: HubSession, sent: SentBytes): typeof fetch =>
