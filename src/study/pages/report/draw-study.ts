@@ -30,6 +30,7 @@ import { tasksOf } from './result-data.js';
 import { StringPool } from './string-pool.js';
 import { layersOf, rolesIn, writePage } from './write-report.js';
 
+/** Options of `draw`. */
 export interface DrawOptions {
   /** Directory for pictures and their numbers. */
   out: string;
@@ -37,13 +38,14 @@ export interface DrawOptions {
   force?: boolean | undefined;
 }
 
-/** Picture and its numbers, as file names. */
+/** A picture and its numbers, as file names. */
 export interface DrawnPicture {
   readonly title: string;
   readonly svg: string;
   readonly csv: string;
 }
 
+/** Result of `draw`. */
 export interface Drawn {
   readonly out: string;
   readonly pictures: readonly DrawnPicture[];
@@ -87,7 +89,7 @@ export const drawStudy = async (
   if (pictures.length === 0)
     throw new LayerloomError('EXPERIMENT_INVALID', {
       file: join(experiment.directory ?? '', recordName),
-      reason: 'has no scores, swaps or analysis, so there is nothing to draw',
+      reason: 'names no scores and no swap, and has no analysis, so there is nothing to draw',
     });
   const written: DrawnPicture[] = [];
   for (const { name, title, svg, table } of pictures) {
@@ -134,7 +136,7 @@ const gridPicture = (grid: PageGrid, task: PageTask | undefined): Made[] => {
     places.findIndex((one) => one.join() === place.join());
   return [
     made(fileName('configurations', language, entry), gridTable(grid, task), ConfigurationsPicture, {
-      title: `${named(language)}: configurations of ${entry}`,
+      title: `${capitalised(language)}: configurations of ${entry}`,
       subtitle: `${task.name}, mean over the pairs; the best of many may be best by chance`,
       rows: labelsOf(down, rows),
       columns: labelsOf(across, columns),
@@ -167,7 +169,7 @@ const layerPictures = async ({ directory, models }: ScoredExperiment): Promise<M
   const title = 'Layers of swaps';
   const pair = [first?.task, first?.languageExpert].filter((name) => name !== null).join(' and ');
   const left = stacks.length - shown.length;
-  const subtitle = `${pair}${left === 0 ? '' : `; the default, and those with the fewest and the most swapped layers of ${stacks.length}`}`;
+  const subtitle = `${pair}${left === 0 ? '' : `; the default, the least and the most of ${stacks.length}`}`;
   return [made('layers', layersTable({ models: shown }), StacksPicture, { title, subtitle, stacks: shown })];
 };
 
@@ -186,7 +188,7 @@ const curvePictures = (table: ScoreTable): Made[] =>
     ? []
     : [...linesOf(table)].map(([language, lines]) => {
         const rows = table.rows.filter(({ id }) => id.split('/')[0] === language);
-        const title = `${named(language)}: scores along task vectors`;
+        const title = `${capitalised(language)}: scores along task vectors`;
         const subtitle = 'base + α·τ; straight lines: gains proportional to α';
         return made(fileName(...table.id.split('/'), language), { ...table, rows }, CurvesPicture, {
           ...{ title, subtitle, lines },

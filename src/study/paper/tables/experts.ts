@@ -57,8 +57,6 @@ export const experts = (board: Board): ScoreTable[] => {
       title: 'Experts by benchmark',
       caption:
         'Mean over experts: shares of problems, or BLEU. Empty cells were not run (Table 5 of the paper).',
-      notes: [],
-      derived: [],
       columns: columns.map(({ id, label }) => ({ id, label, kind: 'number' as const })),
       rows: rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
     }),

@@ -22,14 +22,14 @@ import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
 import { selectionCaveats } from './selected.js';
 
 export interface Loading {
-  /** If false, skips responses and answers, which is faster. Default true. */
+  /** False skips responses and answers, which is faster; default true. */
   readonly responses?: boolean;
 }
 
 /**
  * Reads an experiment with all results named in its `experiment.json`.
  *
- * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID. Unreadable results only cause warnings.
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID. Unreadable results are warnings
  */
 export const loadScores = async (directory: string, loading: Loading = {}): Promise<ScoredExperiment> => {
   const place = resolve(directory);
@@ -89,8 +89,27 @@ const textsByTask = (
 
 const mostNamed = 5;
 
-/** Warns about tasks with results of several task versions, because means include them all. */
-const versionWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
+/** Differences that keep results from being paired. Without samples, nothing else tells them. */
+const differences: readonly {
+  readonly what: string;
+  readonly keyOf: (result: EvaluationResult) => string | undefined;
+  readonly wordsOf: (key: string, isFirst: boolean) => string;
+}[] = [
+  {
+    what: 'versions',
+    keyOf: ({ taskVersion }) => taskVersion,
+    wordsOf: (version, isFirst) => `of version ${version}${isFirst ? ' of the task' : ''}`,
+  },
+  {
+    what: 'prompts',
+    keyOf: ({ problems, promptHash }) => (problems.length === 0 ? promptHash : undefined),
+    wordsOf: (_, isFirst) =>
+      isFirst ? 'under one chat template and system prompt, without samples' : 'under another',
+  },
+];
+
+/** Warns of tasks with results that differ so, because means include all of them. */
+const mixedWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
   const all = models.flatMap(({ name, results }) =>
     [...results].map(([task, result]) => ({ name, task, result })),
   );
@@ -114,27 +133,11 @@ const versionWarnings = (models: readonly ScoredModel[], directory: string): str
       ];
     }),
   );
-  return [...groupBy(all, ({ task }) => task)].flatMap(([task, ofTask]) => {
-    const versions = groupBy(ofTask, ({ taskVersion }) => taskVersion);
-    const [most, ...others] = [...versions].toSorted(([, a], [, b]) => b.length - a.length);
-    if (most === undefined || others.length === 0) return [];
-    const names = others.flatMap(([, of]) => of.map(({ name }) => name));
-    const few = names.length <= mostNamed ? names : [];
-    const again = layerloomCommand(
-      'evaluate',
-      argument(directory),
-      '--force',
-      ...few.flatMap((name) => ['--only', argument(name)] as const),
-    );
-    return [
-      `${task}: ${most[1].length} models have results of version ${most[0]} of the task, but ${others.map(([version, of]) => `${of.length} of version ${version}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means include all versions, but models with different versions are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,
-    ];
-  });
 };
 
 const atOnce = 16;
 
-/** Reads each result file once; merges with equal weights share its result. */
+/** Reads each result file once; merges with equal weights share it. */
 class Results {
   readonly warnings: string[] = [];
   texts: ProblemTexts = {};
@@ -180,7 +183,7 @@ class Results {
         results.push(result);
       }
     }
-    return join(results) ?? `${files.join(', ')}: their problems differ`;
+    return join(results) ?? `${files.join(', ')}: they are not of the same problems`;
   }
 
   async #load<Result>(file: string, read: (found: FoundResult) => Promise<Result>): Promise<Result | string> {
