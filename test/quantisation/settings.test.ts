@@ -1,7 +1,12 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { planMerge, relayout } from '../../src/index.js';
-import { type CheckpointFixture, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import {
+  type CheckpointFixture,
+  llama,
+  temporaryDirectory,
+  writeCheckpoint,
+} from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 import { encode } from '../fixtures/numbers.js';
 import { quantisedLlama, type SchemeName } from '../fixtures/quantised.js';
@@ -105,6 +110,16 @@ describe('a scheme that is not read', () => {
     };
     await expect(soupOf(of(1), of(2))).rejects.toMatchObject({ code: 'QUANTISED_WEIGHTS' });
     await expect(swapOf(of(1), of(2))).resolves.toBeDefined();
+  });
+
+  it('of a model without codes says nothing about its matrices', async () => {
+    const { tensors, config } = llama({ layers: 5 });
+    const positions = { dtype: 'I64', shape: [1, 4], data: new Uint8Array(32) } as const;
+    const fixture = {
+      tensors: { ...tensors, 'model.position_ids': positions },
+      config: { ...config, quantization_config: { quant_method: 'bitsandbytes', load_in_4bit: true } },
+    };
+    await expect(soupOf(fixture, fixture)).resolves.toBeDefined();
   });
 
   it('is not stacked where its settings name layers', async () => {

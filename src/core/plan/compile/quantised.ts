@@ -1,6 +1,6 @@
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import { unreadSettings } from '../../models/quantisation/dequantised.js';
-import { isFloating } from '../../tensor/dtype.js';
+import type { Dtype } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 
 /**
@@ -17,7 +17,7 @@ const markedModule = (name: string): string | undefined => {
 
 /**
  * Returns all tensors of quantised modules except biases. They cannot be averaged without scales. If the
- * settings are of a scheme that is not read, all matrices of FP8 or integers are codes.
+ * settings are of a scheme that is not read, matrices of FP8 or narrow integers are codes.
  */
 export const quantisedTensors = (
   checkpoint: Pick<CheckpointIndex, 'tensors' | 'config' | 'quantisation'>,
@@ -34,5 +34,5 @@ export const quantisedTensors = (
   );
 };
 
-const isCode = ({ dtype, shape }: TensorReference): boolean =>
-  shape.length === 2 && (!isFloating(dtype) || dtype === 'F8_E4M3' || dtype === 'F8_E5M2');
+const codeDtypes: ReadonlySet<Dtype> = new Set(['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'I16', 'I32']);
+const isCode = ({ dtype, shape }: TensorReference): boolean => shape.length === 2 && codeDtypes.has(dtype);
