@@ -50,7 +50,7 @@ describe('a planned evaluation', () => {
       ['stub_perplexity', 9, 36],
     ]);
     expect(describeEvaluationPlan(plan, 'study')).toContain(
-      'not known, since nothing here has measured mgsm_direct_sw, stub_perplexity; `layerloom evaluate study --only base --limit 20` does',
+      'unknown, because mgsm_direct_sw, stub_perplexity was not measured here; to measure: `layerloom evaluate study --only base --limit 20`',
     );
     const printed =
       describeEvaluationPlan(plan, out)

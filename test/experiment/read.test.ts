@@ -178,7 +178,7 @@ describe('an experiment', () => {
     ['no merges', 'tasks: {a: ./a}\nlanguages: {l: {b: ./b}}\n', '1:1: the experiment lacks merges'],
     ['a merge without a name', `${head}  - {method: soup}\n`, '7:5: the merge lacks name'],
     ['a merge without a method', `${head}  - {name: a}\n`, '7:5: the merge lacks method'],
-    ['no experts', head.replace('{tel-1: ./tel-1}', '{}') + swap, '5:11: telugu: nothing is in it'],
+    ['no experts', head.replace('{tel-1: ./tel-1}', '{}') + swap, '5:11: telugu: it is empty'],
     ['a path that is none', head.replace('./tel-1', '[1]') + swap, '5:19: tel-1: not text'],
     [
       'a name that is no directory',
@@ -188,9 +188,9 @@ describe('an experiment', () => {
     [
       'a name that means something else',
       head.replace('tel-1:', 'soup:') + swap,
-      '5:12: soup: this name has another meaning',
+      '5:12: soup: this name is reserved in an experiment',
     ],
-    ['a language named all', head.replace('telugu', 'all') + swap, '5:3: all: this name has another meaning'],
+    ['a language named all', head.replace('telugu', 'all') + swap, '5:3: all: this name is reserved in an experiment'],
     [
       'a task and a language expert of one name',
       head.replace('tel-1:', 'math-2:') + swap,
@@ -219,7 +219,7 @@ describe('an experiment', () => {
     [
       'another document',
       `${head}${swap}---\na: 1\n`,
-      ': a second document; expected one experiment in a file',
+      ': there is a second document; expected one experiment in a file',
     ],
     ['nothing', '', '1:1: the file is empty; expected an experiment'],
     ['a list', '[]', 'expected a mapping with tasks, languages and merges'],
@@ -239,7 +239,7 @@ describe('an experiment', () => {
       '8:19: allow_non_finite: not what it takes; expected true or false',
     ],
     ['a size that is none', `${head}${swap}max_shard_size: big\n`, '8:17: max-shard-size: expected a size'],
-    ['a flag that is none', `${head}${swap}references: 1\n`, '8:13: references: neither true nor false'],
+    ['a flag that is none', `${head}${swap}references: 1\n`, '8:13: references: not true or false'],
     [
       'references to nothing',
       `${head}${swap}references: {}\n`,
@@ -258,7 +258,7 @@ describe('an experiment', () => {
     [
       'a reference whose name means something else',
       `${head}${swap}references: {all-soup: ./a}\n`,
-      '8:14: all-soup: this name has another meaning',
+      '8:14: all-soup: this name is reserved in an experiment',
     ],
     [
       'a reference without a model',
@@ -273,7 +273,7 @@ describe('an experiment', () => {
     [
       'a role of merged models',
       `${head}${swap}references: {joint: {model: ./a, role: task}}\n`,
-      '8:40: task: this role belongs to models that are merged',
+      '8:40: task: this role is reserved for merges and the models that they merge',
     ],
     [
       'a role that is no word',

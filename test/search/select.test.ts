@@ -196,7 +196,7 @@ describe('selecting from files', () => {
         [from, 0.5],
         [to, 0.5],
       ]);
-      expect(describeSelection(selection)).toMatch(/left out: swh-3, mgsm_direct_sw 0\.05, at least 0\.12/);
+      expect(describeSelection(selection)).toMatch(/excluded: swh-3, mgsm_direct_sw 0\.05, at least 0\.12/);
       const rest = { ...swahili, atLeast: { MGSM: 'base' }, tasks: [belebele, from, to] };
       expect(await chosenOf({ ...rest, weights: { [to]: 5 } })).toEqual(['swahili swh-2']);
     });
@@ -209,7 +209,7 @@ describe('selecting from files', () => {
       );
       expect(selection.spared).toEqual([perplexity]);
       expect(selection.measured).not.toHaveProperty(perplexity);
-      expect(describeSelection(selection)).toContain(`not by ${perplexity}, which judges the merges`);
+      expect(describeSelection(selection)).toContain(`${perplexity} did not count, because it scores the merges`);
       const named = { ...(await study(evaluate)), count: 1, tasks: [perplexity] };
       expect((await selectFromFiles(named)).spared).toEqual([]);
     });
@@ -233,11 +233,11 @@ describe('selecting from files', () => {
     });
 
     it.each([
-      [{ tasks: ['MMLU'] }, 'not all candidates of swahili have scores in MMLU; choose of belebele_swh_Latn'],
-      [{ role: ['telugu'] }, 'has no candidates of the role telugu; choose of swahili, task'],
+      [{ tasks: ['MMLU'] }, 'not all candidates of swahili have scores in MMLU; choose among belebele_swh_Latn'],
+      [{ role: ['telugu'] }, 'has no candidates of the role telugu; choose among swahili, task'],
       [{ weights: { MGSM: -1 } }, 'the weight of MGSM is -1'],
       [{ weights: { MGSM: 'much' as unknown as number } }, 'the weight of MGSM is "much"'],
-      [{ tasks: ['MGSM'], weights: { FLORES: 1 } }, 'FLORES has a weight, and is not among the tasks'],
+      [{ tasks: ['MGSM'], weights: { FLORES: 1 } }, 'FLORES has a weight, but is not among the tasks'],
       [{ tasks: ['MGSM'], weights: { MGSM: 0 } }, 'all weights are 0'],
       [
         { atLeast: { MGSM: 'better' } },
@@ -298,7 +298,7 @@ describe('selecting from files', () => {
   it('refuses an analysis without overlaps, or with one that has no cosine', async () => {
     const given = write('name,mgsm\na,4\nb,3\nc,2\n', [['a', 'b', null]]);
     await expect(selectFromFiles(given)).rejects.toThrow(
-      'has no cosine of a and b; leave out the one that equals',
+      'has no cosine of a and b; remove the one that equals',
     );
     await expect(selectFromFiles({ ...given, analysis: join(given.analysis, 'none') })).rejects.toThrow(
       /overlap\.json cannot be read.*layerloom analyze --base/,

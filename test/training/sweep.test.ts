@@ -125,7 +125,7 @@ describe('a sweep', () => {
       });
       expect(runs.map(({ name }) => name)).toEqual([1, 2, 3].map((seed) => `joint-${language}-s${seed}`));
       expect(manifest.runs[0].role).toBe('joint');
-      expect(configOf(`joint-${language}-s1`).text).toContain('The paper prints no row for this run');
+      expect(configOf(`joint-${language}-s1`).text).toContain('The paper has no row for this run');
     }
   });
 
@@ -134,7 +134,7 @@ describe('a sweep', () => {
     [{ set: { learning_rate: ['fast'] } }, /learning_rate: expected a number above 0/],
     [{ set: { seed: [1, 1] } }, /seed is set to 1 twice/],
     [{ set: { seed: [1], Seed: [2] } }, /./],
-    [{ set: { steps: [10], samples: [80] } }, /steps and samples say the same/],
+    [{ set: { steps: [10], samples: [80] } }, /steps and samples exclude each other/],
     [{ set: { seed: [1] }, seed: 3 }, /`seed` is also set in `set`/],
     [{ set: { rank: [8] } }, /rank.*lora/s],
     [{ set: { mix: ['aya:0'] } }, /ratios above 0/],
