@@ -134,7 +134,7 @@ describe('simultaneous training', () => {
     await refused({ preset: 'joint', way: 'simultaneous' }, /without parameters of both sides/);
     await refused({ preset: 'math-1', way: 'simultaneous' }, /give `preset: 'joint'`/);
     await refused({ preset: 'joint', way: 'freeze' }, /`way: 'simultaneous'` for the joint preset/);
-    await refused({ preset: 'math-1' }, /plain trains all parameters/);
+    await refused({ preset: 'math-1' }, /plain, which trains all parameters/);
   });
 
   it('is refused for trainers without it, and on devices that do not divide a batch', async () => {
@@ -153,7 +153,7 @@ describe('a partition', () => {
         code: 'PARTITION_INVALID',
         message: expect.stringMatching(message),
       });
-    await refused(other, /other: that has no model\.layers\.3\..*; partition this base, or leave `base` out/);
+    await refused(other, /other: that has no model\.layers\.3\..*; partition this base, or omit `base`/);
     await refused('org/another-model', /the names differ/);
     const { config } = await init({ preset: 'math-1', way: 'freeze', base: 'org/Base' }, out);
     expect(config.model_name_or_path).toBe('org/Base');

@@ -90,7 +90,7 @@ describe('the status of trainings', () => {
     train('task-s2', 10, ['2.0', 'NaN', '0.0', '0.0', '0.0']);
     expect((await status()).runs['task-s2']).toMatchObject({
       state: 'diverged',
-      problem: expect.stringContaining('no number at step 2'),
+      problem: expect.stringContaining('NaN or infinite at step 2'),
     });
     writeCheckpoint(
       at('runs', 'task-s2', 'checkpoints', 'checkpoint-10'),

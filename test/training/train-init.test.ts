@@ -253,10 +253,10 @@ const refusals: [string, Partial<TrainingParameters>, string, RegExp][] = [
     'READ_FAILED',
     /none\.jsonl cannot be read: no such file/,
   ],
-  ['an unknown data set', { data: ['orca=x.jsonl'] }, 'USAGE', /no data set orca, but math, orca-math/],
+  ['an unknown data set', { data: ['orca=x.jsonl'] }, 'USAGE', /no data set orca; it has math, orca-math/],
   ['a file of two kinds', { preset: 'joint', data: ['x.jsonl'] }, 'USAGE', /math=x\.jsonl or language=/],
   ['freezing without a partition', { way: 'freeze' }, 'USAGE', /needs `partition` FILE/],
-  ['reverting joint training', { preset: 'joint', way: 'revert' }, 'USAGE', /for one kind of data/],
+  ['reverting joint training', { preset: 'joint', way: 'revert' }, 'USAGE', /needs one kind of data/],
 ];
 
 describe('a refusal', () => {
