@@ -148,7 +148,7 @@ describe('importing results', () => {
     const { imported, failed } = await importResults(out, from);
     expect(imported).toHaveLength(1);
     expect(failed.map(({ code }) => code)).toEqual(['RESULTS_FOREIGN', 'RESULTS_INVALID']);
-    expect(failed[0]?.message).toContain(`evaluate: asks base for ${task}, and it has gsm8k`);
+    expect(failed[0]?.message).toContain(`evaluate: asks base for ${task}, but it has gsm8k`);
     expect(failed[1]?.message).toContain('has no valid time: date is yesterday');
   });
 });
