@@ -178,7 +178,7 @@ describe('an identity', () => {
     [{ identity: '', issuer: google }, 'identity', 'an identity, with `issuer` and its URL'],
     [{ issuer: google }, 'issuer', 'nothing without `identity`'],
     [{ identity: 'a@b.co', issuer: google, key: 'x.pem' }, 'identity', 'nothing beside `key`'],
-    [{ identity: 'a@b.co', issuer: google, against: 'x' }, 'identity', 'nothing beside `against`'],
+    [{ identity: 'a@b.co', issuer: google, against: 'x' }, 'identity', 'no value together with `against`'],
   ])('is refused as %o', async (options, parameter, expected) => {
     await expect(verify(out, options)).rejects.toMatchObject({
       code: 'INVALID_PARAMETER',

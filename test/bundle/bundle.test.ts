@@ -158,7 +158,7 @@ describe('a bundle', () => {
       writeFileSync(join(copy, '..', 'secret'), '');
       await expect(bundle(copy, { out, force: true })).rejects.toMatchObject({
         code: 'BUNDLE_REFUSED',
-        message: expect.stringMatching(/README\.md (leads out of the study|is a link to nothing)/),
+        message: expect.stringMatching(/README\.md (leads out of the study|is a broken link)/),
       });
     }
   });
@@ -325,7 +325,7 @@ describe('a rebuilt study', () => {
       {
         merge,
         reason: expect.stringMatching(
-          /^model-00001-of-00006\.safetensors is in the study with another SHA-256/,
+          /^the study already contains another model-00001-of-00006\.safetensors, which is kept/,
         ),
       },
     ]);

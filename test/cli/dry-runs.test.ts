@@ -171,7 +171,7 @@ describe('a merge', () => {
   it.each<[string, RegExp, (folder: Folder) => Promise<unknown>]>([
     [
       'OUTPUT_EXISTS',
-      /needs `force`/,
+      /will need `force`/,
       async ({ a, out }) => {
         writeCheckpoint(out, llama({ layers }));
         return { method: 'soup', models: [a] };

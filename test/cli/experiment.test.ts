@@ -53,8 +53,8 @@ describe('layerloom experiment init', () => {
   });
 
   it.each([
-    ['soup=./math', 'swahili:swh=./swh', 'this name has another meaning'],
-    ['math=./math', 'all:swh=./swh', 'this name has another meaning'],
+    ['soup=./math', 'swahili:swh=./swh', 'this name is reserved in an experiment'],
+    ['math=./math', 'all:swh=./swh', 'this name is reserved in an experiment'],
     ['same=./math', 'swahili:Same=./swh', 'two models have this name'],
     ['math=./math', 'swahili:swh 1=./swh', 'not a valid name of an expert'],
   ])('writes no file that a batch refuses for its names: %s %s', async (task, language, message) => {
@@ -288,12 +288,15 @@ describe('--expect', () => {
     const { code, stderr } = await cli(['batch', file, '-o', join(root, 'other'), ...other]);
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining(`written by layerloom 0.0.1, and this is ${version};`),
+      expect.stringContaining(`layerloom 0.0.1 wrote this job, but this is layerloom ${version};`),
     ]);
     writeFileSync(file, text);
     expect((await run('batch', file, '-o', out, '--resume')).code).toBe(0);
     const scored = await cli(['evaluate', out, ...other]);
-    expect([scored.code, scored.stderr]).toEqual([2, expect.stringContaining('written by layerloom 0.0.1')]);
+    expect([scored.code, scored.stderr]).toEqual([
+      2,
+      expect.stringContaining('layerloom 0.0.1 wrote this job'),
+    ]);
     expect((await cli(['batch', file, '-o', out, '--expect', '1.0'])).stderr).toMatch(
       /expect: expected VERSION:DIGITS/,
     );

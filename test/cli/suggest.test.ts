@@ -78,7 +78,9 @@ describe('layerloom suggest', () => {
       'layerloom suggest --base ./negated --task ./math-1 --lang ./swh-1',
     );
     expect(stderr).toContain('math-1 has nothing in common with negated');
-    expect(stdout).toContain('The measurements do not decide: the base is in doubt, as the warning says.');
+    expect(stdout).toContain(
+      'The measurements are not conclusive: the base is in doubt, as the warning says.',
+    );
     expect(status).toBe(0);
   });
 

@@ -78,6 +78,6 @@ describe('layerloom train snakemake and kubernetes', () => {
   it('refuse what pods do not see', async () => {
     const { code, stderr } = await cli(['train', 'kubernetes', await sweep(), '--image', 'trl']);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/training: expected a path, as pods see it, on one of the volumes/);
+    expect(stderr).toMatch(/training: expected a path inside pods, on one of the volumes/);
   });
 });

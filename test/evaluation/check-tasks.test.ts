@@ -91,7 +91,7 @@ describe('the end of an evaluation', () => {
     });
     expect([outcome.scored, outcome.kept, outcome.results]).toEqual([[], [], { made: 0, there: 0 }]);
     expect(impossible).toEqual(['no_such_task']);
-    expect(describeEvaluation(outcome)).toContain('0 scores made, 0 there before');
+    expect(describeEvaluation(outcome)).toContain('0 scores made, 0 existed');
   });
 
   it('counts a score a task: made first, there before afterwards', async () => {

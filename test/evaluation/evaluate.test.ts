@@ -152,7 +152,7 @@ describe('evaluating an experiment', () => {
     const first = await evaluateExperiment(out, { lmEval, only: ['base'] });
     expect(scoresIn(out)['base']?.sort()).toEqual(['layerloom_mgsm_ppl_sw', 'mgsm_direct_sw']);
     expect(first.failed.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/took 0 worked examples of stub_zero_shot.* write fewshot: {stub_zero_shot: 0}/),
+      expect.stringMatching(/used 0 worked examples for stub_zero_shot.* write fewshot: {stub_zero_shot: 0}/),
     ]);
     const { out: other } = await made({ tasks, fewshot: { mgsm_direct_sw: 8, stub_zero_shot: 0 } });
     await evaluateExperiment(other, { lmEval, only: ['base'] });
@@ -641,7 +641,7 @@ describe('evaluating an experiment', () => {
       const { out } = await made({ ...served, base_url: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] });
       await expect(evaluateExperiment(out, { lmEval, jobs: 3 })).rejects.toMatchObject({
         code: 'INVALID_PARAMETER',
-        message: expect.stringMatching(/^jobs: expected at most 2, one for each server of base_url/),
+        message: expect.stringMatching(/^jobs: expected at most 2: each server of base_url/),
       });
     });
 

@@ -61,7 +61,7 @@ describe('MBPP from a directory', () => {
     expect(await reasonWith(0)).toBeUndefined();
     expect(fileOf(into, swahili)).not.toHaveProperty('fewshot_split');
     for (const shots of [undefined, 1])
-      expect(await reasonWith(shots)).toContain('worked examples are problems 2, 3 and 4');
+      expect(await reasonWith(shots)).toContain('it lacks problems 2, 3 and 4, the worked examples');
   });
 
   it('has no more than three', async () => {

@@ -130,7 +130,7 @@ describe('sampled answers', () => {
     [{ sampling: { temperature: 0 } }, 'sampling'],
     [{ sampling: { temperature: 1, top_q: 1 } }, 'sampling'],
     [{ sampling: { temperature: 1 }, backend: 'gguf' }, 'whose seed layerloom cannot set'],
-    [{ sampling: { temperature: 1 }, seed: '0,0,None,0' }, 'has no seed of torch'],
+    [{ sampling: { temperature: 1 }, seed: '0,0,None,0' }, 'has no seed for torch'],
     [
       { sampling: { temperature: 1 }, arguments: ['--gen_kwargs', 'top_p=1'] },
       'is set together with the argument gen_kwargs',

@@ -353,7 +353,7 @@ describe('an experiment is refused', () => {
     [
       'models',
       '{name: a, method: soup, models: [a, b]}',
-      '7:29: models: an experiment merges its own experts',
+      '7:29: models: an experiment merges pairs of its experts',
     ],
     [
       'an unknown expert',
@@ -386,7 +386,7 @@ describe('an experiment is refused', () => {
     [
       'a grid beyond reason',
       `{name: a, method: layer_swap, bottom: [${[...Array(400).keys()]}], top: [${[...Array(400).keys()]}]}`,
-      '7:5: a: this comes to 960000 merges',
+      '7:5: a: this would give 960000 merges',
     ],
   ])('for %s', async (_, entry, message) => {
     expect(await refusal(() => expand(entry))).toContain(message);

@@ -16,7 +16,7 @@ describe('the time and room that an experiment takes', () => {
     const { merging, disk, cost } = await planExperiment(file, { out });
     expect(merging).toBeNull();
     expect(disk).toEqual({ shards: cost.bytesToWrite, needed: cost.bytesToWrite, free: expect.any(Number) });
-    expect(describeTimes(merging, null, out)).toMatch(/^time to merge: not measured yet/);
+    expect(describeTimes(merging, null, out)).toMatch(/^time to merge: unknown until a first run/);
     expect(existsSync(out)).toBe(false);
   });
 

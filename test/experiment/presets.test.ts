@@ -190,7 +190,7 @@ describe('a preset', () => {
       fewshot: 5,
     });
     const programs = experimentPreset('grid', models, { benchmarks: ['mgsm', 'mbpp'] });
-    expect(programs).toContain('# MBPP is in english alone');
+    expect(programs).toContain('# MBPP is only in english');
     expect((await read(programs)).evaluate?.tasks).toEqual({
       swahili: 'layerloom_mgsm_sw',
       english: ['layerloom_mgsm_en', 'layerloom_mbpp_en'],

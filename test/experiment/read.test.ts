@@ -190,7 +190,11 @@ describe('an experiment', () => {
       head.replace('tel-1:', 'soup:') + swap,
       '5:12: soup: this name is reserved in an experiment',
     ],
-    ['a language named all', head.replace('telugu', 'all') + swap, '5:3: all: this name is reserved in an experiment'],
+    [
+      'a language named all',
+      head.replace('telugu', 'all') + swap,
+      '5:3: all: this name is reserved in an experiment',
+    ],
     [
       'a task and a language expert of one name',
       head.replace('tel-1:', 'math-2:') + swap,

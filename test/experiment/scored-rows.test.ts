@@ -98,7 +98,7 @@ describe('the problems that an experiment states', () => {
     writeFileSync(file, readFileSync(file, 'utf8').replace('"limit":5', '"problems":"200-231"'));
     const { warnings } = await runExperiment(file, { out, resume: true });
     expect(rowsIn(out)).toEqual([]);
-    expect(warnings.join('\n')).toMatch(/2 results count no more/);
+    expect(warnings.join('\n')).toMatch(/2 results no longer count/);
   });
 
   it.each([
@@ -111,7 +111,10 @@ describe('the problems that an experiment states', () => {
     const { code, stderr } = await cli(['experiment', 'init', '--preset', 'smoke', `--problems=${problems}`]);
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
     const both = await cli(['experiment', 'init', '--preset', 'smoke', '--problems', '0-9', '--limit', '5']);
-    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--limit and --problems both') });
+    expect(both).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--limit and --problems exclude each other'),
+    });
   });
 });
 
@@ -145,14 +148,14 @@ describe('problems that a model was trained on', () => {
       return (await evaluateExperiment(at(problems), { lmEval })).warnings.join('\n');
     };
     expect(await warningsOf('15-24')).toMatch(
-      /5 of 10 problems of mgsm_direct_sw that were scored are among the rows of .*training/,
+      /5 of 10 problems of mgsm_direct_sw that were scored are in the training data of .*training/,
     );
-    expect(await warningsOf('20-29')).not.toContain('are among the rows');
+    expect(await warningsOf('20-29')).not.toContain('in the training data');
     for (const [problems, isSaid] of [
       ['15-24', true],
       ['20-29', false],
     ] as const) {
-      const told = /5 of 10 problems of mgsm_direct_sw that were scored are among the rows of/;
+      const told = /5 of 10 problems of mgsm_direct_sw that were scored are in the training data of/;
       const { tables, warnings } = await scoreTables(at(problems));
       expect(told.test(warnings.join('\n'))).toBe(isSaid);
       expect(tables.some(({ notes }) => notes.some((note) => told.test(note)))).toBe(isSaid);
@@ -161,7 +164,7 @@ describe('problems that a model was trained on', () => {
     }
     // Cards say so from the next batch on: those of later merges, and those that were there.
     const early = at('15-24', 'swahili', 'math+swh', 'default', 'README.md');
-    expect(readFileSync(early, 'utf8')).not.toContain('among the rows');
+    expect(readFileSync(early, 'utf8')).not.toContain('in the training data of');
     const again = at('15-24.yaml');
     writeFileSync(
       again,
@@ -169,16 +172,16 @@ describe('problems that a model was trained on', () => {
     );
     await runExperiment(again, { out: at('15-24'), resume: true });
     const card = readFileSync(at('15-24', 'swahili', 'math+swh', 'later', 'README.md'), 'utf8');
-    expect(card).toMatch(/5 of 10 problems of mgsm_direct_sw that were scored are among the rows of/);
+    expect(card).toMatch(/5 of 10 problems of mgsm_direct_sw that were scored are in the training data of/);
     expect(readFileSync(early, 'utf8')).toMatch(
-      /5 of 10 problems of mgsm_direct_sw that were scored are among/,
+      /5 of 10 problems of mgsm_direct_sw that were scored are in the training data/,
     );
     const third = await runExperiment(again, { out: at('15-24'), resume: true });
     expect(third.merges.every(({ shards }) => shards.new === 0)).toBe(true);
     // A bundle has it, also where the training's folder is not.
     const shown = async (directory: string) => {
       const { tables, warnings } = await scoreTables(directory);
-      return { tables, warnings: warnings.filter((warning) => warning.includes('among the rows')) };
+      return { tables, warnings: warnings.filter((warning) => warning.includes('in the training data')) };
     };
     const of = await shown(at('15-24'));
     expect(of.tables.map(({ id }) => id)).toEqual(expect.arrayContaining(['datasets', 'training']));

@@ -105,9 +105,9 @@ describe('partition', () => {
     await failing(a, experts, /a\.json: a was compared with .*base, which is not .*\/a or has changed since/);
     await failing(base, { ...experts, from: root }, 'nor of any other expert');
     await failing(base, { ...experts, from: join(root, 'none') }, 'no such file');
-    await failing(base, { ...experts, bottom: 2 }, 'bottom: expected not to be given with from');
+    await failing(base, { ...experts, bottom: 2 }, 'bottom: expected no value together with from');
     await failing(base, { from: experts.from, task: 'b' }, 'language is missing');
-    await failing(base, { task: 'b' }, 'task: expected only with from');
+    await failing(base, { task: 'b' }, 'task: expected no value without from');
     await failing(base, { ...experts, granularity: 'row' as 'layer' }, 'granularity: expected tensor');
   });
 

@@ -41,7 +41,7 @@ describe('advice', () => {
       'task',
       /as much as .*: a swap replaces these by the language expert's \(of the whole change it keeps 62\.5 %, drops 37\.5 % and averages 0\.0 %\)\.$/,
     ],
-    [0.05, 0.17, 'language', /less than .*: a swap takes these, and leaves out the layers/],
+    [0.05, 0.17, 'language', /less than .*: a swap takes these, but leaves out the layers/],
     [0.2, 0.08, 'language', /more than .*: a swap takes these, which hold much/],
     [
       0.125,

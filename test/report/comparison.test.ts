@@ -210,7 +210,7 @@ describe('the text of a comparison', () => {
     expect(text).toMatch(/model\.embed_tokens\.weight +only in A: BF16 \[4, 6\]/);
     expect(text).toMatch(/mlp\.down_proj\.weight +BF16 \[4, 6\] against BF16 \[4, 7\]/);
     expect(text).toContain('2 tensors have another dtype: BF16 against F32');
-    expect(text).toContain('(· equal, ≠ differs without such\na number)');
+    expect(text).toContain('(· equal, ≠ differs, but the\ndifference has no number)');
   });
 
   it('draws no number where a tensor differs without one', () => {

@@ -116,8 +116,8 @@ describe('a watched study', () => {
     expect(states[2]?.unread).toContainEqual(expect.stringContaining('experiment.json'));
     // Figures are those of the look before.
     for (const state of states) expect(state.scores).toMatchObject({ done: 2, total: 18 });
-    expect(pages[2]).toContain('Not readable at this moment');
-    expect(pages[3]).not.toContain('Not readable at this moment');
+    expect(pages[2]).toContain('Not readable at the moment');
+    expect(pages[3]).not.toContain('Not readable at the moment');
   });
 
   it('has the model that another process scores, with its requests', async () => {
@@ -258,9 +258,7 @@ describe.skipIf(!existsSync(executablePath))('the page of a running study', () =
     await page.getByText('4 of 4 merges made', { exact: true }).waitFor({ timeout: 30_000 });
     controller.abort();
     await watching;
-    await page
-      .getByText('The watch has ended; the page does not change any more.')
-      .waitFor({ timeout: 30_000 });
+    await page.getByText('The watch has ended, so this page no longer changes.').waitFor({ timeout: 30_000 });
     await page.close();
   });
 });

@@ -109,8 +109,8 @@ describe('the manifest for Kubernetes', () => {
   });
 
   it.each<[Partial<KubernetesParameters>, RegExp]>([
-    [{ volumes: [] }, /experiment: expected a path, as pods see it, on one of the volumes/],
-    [{ store: '/database/store' }, /store: expected a path, as pods see it, on one of the volumes/],
+    [{ volumes: [] }, /experiment: expected a path inside pods, on one of the volumes/],
+    [{ store: '/database/store' }, /store: expected a path inside pods, on one of the volumes/],
     [{ volumes: [{ claim: 'a b', path: '/data' }] }, /volume: expected CLAIM=\/PATH/],
     [{ volumes: [{ claim: 'a', path: 'data' }] }, /volume: expected CLAIM=\/PATH/],
     [{ name: 'My study' }, /name: expected lower-case letters/],
@@ -149,7 +149,7 @@ describe('the manifest for Kubernetes of a training', () => {
 
   it('refuses a directory that pods do not see', () => {
     expect(() => training({ training: '/home/runs' })).toThrow(
-      /training: expected a path, as pods see it, on one of the volumes/,
+      /training: expected a path inside pods, on one of the volumes/,
     );
   });
 });

@@ -170,7 +170,7 @@ describe.skipIf(process.platform === 'win32')('the script for SLURM', () => {
     expect(script({ out: '/a\nLAYERLOOM_JOB\nrm -rf /' })).toThrow(
       /out: expected text without control characters/,
     );
-    expect(script({ time: '2h' })).toThrow(/time: expected a time as sbatch takes it/);
+    expect(script({ time: '2h' })).toThrow(/time: expected a time in sbatch's notation/);
     expect(script({ time: 'UNLIMITED' })()).toContain('--time=UNLIMITED');
     expect(script({ store: '' })).toThrow(/store: expected/);
     expect(script({ evaluation: { gpus: -1 } })).toThrow(/gpus: expected a whole number, 0 or more, got -1/);

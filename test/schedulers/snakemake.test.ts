@@ -71,8 +71,8 @@ describe('the workflow for Snakemake', () => {
     [{ out: '/a\nimport os' }, /out: expected text without control characters/],
     [{ parts: 0 }, /parts: expected a whole number, 1 or more/],
     [{ retries: -1 }, /retries: expected a whole number, 0 or more/],
-    [{ time: 'soon' }, /time: expected a time as sbatch takes it/],
-    [{ memory: '0' }, /memory: expected a size as sbatch takes it/],
+    [{ time: 'soon' }, /time: expected a time in sbatch's notation/],
+    [{ memory: '0' }, /memory: expected a size in sbatch's notation/],
     [{ evaluation: { time: '1:2:3:4' } }, /evaluate-time: expected a time/],
   ])('refuses %j', (more, message) => {
     expect(() => workflow(more)).toThrow(message);

@@ -114,7 +114,7 @@ describe('tables of several bases', () => {
   it.each([
     ['versions of the task', { taskVersion: '2.0' }, 'llama: 1.0, falcon: 2.0'],
     ['numbers of examples', { fewshot: 0 }, 'llama: 8, falcon: 0'],
-    ['drawings of answers', { sampling: 'temperature=0.6' }, 'llama: greedy, falcon: temperature=0.6'],
+    ['sampling settings', { sampling: 'temperature=0.6' }, 'llama: greedy, falcon: temperature=0.6'],
   ])('leave out the mean of different %s, and go on', (what, changes, values) => {
     const models = falcon.experiment.models.map((model) => ({
       ...model,
@@ -155,7 +155,9 @@ describe('directories of several bases', () => {
     const same = scoreTables([`a=${one}`, `a=${two}`]);
     await expect(same).rejects.toMatchObject({ code: 'INVALID_PARAMETER', exitCode: 2 });
     await expect(scoreTables([`mean=${one}`, two])).rejects.toMatchObject({ code: 'INVALID_PARAMETER' });
-    await expect(scoreTables([one, two], { summaries: ['table-1.csv'] })).rejects.toThrow('one directory');
+    await expect(scoreTables([one, two], { summaries: ['table-1.csv'] })).rejects.toThrow(
+      'because published figures are for one base',
+    );
   }, 120_000);
 
   it('that are the same, or none, are told and left out, and the rest goes on', async () => {

@@ -240,12 +240,12 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
       { default: 'grid/b1-u3' },
       'grid/b1-u3 is not a configuration of the experiment; did you mean grid/b1-u',
     ],
-    [{ entries: ['default'] }, 'there is one configuration only'],
+    [{ entries: ['default'] }, 'there is only one configuration'],
     [{ pairs: ['math-9+swh-1'] }, 'the experiment has no merges with this language, pair and entries'],
     [{ budget: 'half' }, 'budget: expected a number of problem-evaluations, or a share such as 25%'],
     [{ budget: 200 }, 'problem-evaluations for the search, but two configurations need'],
     [{ holdOut: 60 }, 'hold-out: expected a whole number from 1 to 59'],
-    [{ task: undefined }, 'the experiment has no task of swahili; say it under evaluate'],
+    [{ task: undefined }, 'the experiment has no task of swahili; name it under evaluate'],
   ])('refuses %j', async (given, message) => {
     const { file, out } = writeExperiment(merges);
     const { score } = constructedScorer();

@@ -209,7 +209,9 @@ describe('selecting from files', () => {
       );
       expect(selection.spared).toEqual([perplexity]);
       expect(selection.measured).not.toHaveProperty(perplexity);
-      expect(describeSelection(selection)).toContain(`${perplexity} did not count, because it scores the merges`);
+      expect(describeSelection(selection)).toContain(
+        `${perplexity} did not count, because it scores the merges`,
+      );
       const named = { ...(await study(evaluate)), count: 1, tasks: [perplexity] };
       expect((await selectFromFiles(named)).spared).toEqual([]);
     });
@@ -233,7 +235,10 @@ describe('selecting from files', () => {
     });
 
     it.each([
-      [{ tasks: ['MMLU'] }, 'not all candidates of swahili have scores in MMLU; choose among belebele_swh_Latn'],
+      [
+        { tasks: ['MMLU'] },
+        'not all candidates of swahili have scores in MMLU; choose among belebele_swh_Latn',
+      ],
       [{ role: ['telugu'] }, 'has no candidates of the role telugu; choose among swahili, task'],
       [{ weights: { MGSM: -1 } }, 'the weight of MGSM is -1'],
       [{ weights: { MGSM: 'much' as unknown as number } }, 'the weight of MGSM is "much"'],

@@ -254,7 +254,7 @@ describe('--chat-template', () => {
   it.each([
     ['chatlm', /--chat-template: expected auto, chatml, .*did you mean chatml\?/],
     ['missing.jinja', /--chat-template: .*no such file/],
-    ['prose.jinja', /--chat-template: .*no tag/],
+    ['prose.jinja', /--chat-template: .*no Jinja tag/],
     ['broken.jinja', /--chat-template: the template has an error in its syntax/],
   ])('refuses %s', async (value, message) => {
     expect(await run(value)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });

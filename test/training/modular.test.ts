@@ -153,7 +153,7 @@ describe('a partition', () => {
         code: 'PARTITION_INVALID',
         message: expect.stringMatching(message),
       });
-    await refused(other, /other: that has no model\.layers\.3\..*; partition this base, or omit `base`/);
+    await refused(other, /other has no model\.layers\.3\..*; partition this base, or omit `base`/);
     await refused('org/another-model', /the names differ/);
     const { config } = await init({ preset: 'math-1', way: 'freeze', base: 'org/Base' }, out);
     expect(config.model_name_or_path).toBe('org/Base');

@@ -60,7 +60,9 @@ describe('before a run', () => {
     expect(estimateText(estimate ?? '', 4)).toMatch(
       /^Disk: .*8 checkpoints.*\nMemory: .*each of 4 devices.*\nTime: about/,
     );
-    expect(estimateText(await estimateOf([run], '/nowhere'), 4)).toMatch(/not known: .*not on this machine/);
+    expect(estimateText(await estimateOf([run], '/nowhere'), 4)).toMatch(
+      /unknown, because .*not on this machine/,
+    );
     expect(estimateText(estimate ?? '', 1)).toContain('1 H100 reaches 40 %');
   });
 
@@ -82,7 +84,7 @@ describe('before a run', () => {
     const renamed = Object.entries(tensors).map(([name, tensor]) => [name.replace('_proj', '_mix'), tensor]);
     writeCheckpoint(base, { ...rest, tensors: Object.fromEntries(renamed) });
     const { estimate, run } = await init({ preset: 'math-1', base, method: 'lora' });
-    expect(estimateText(estimate ?? '', 1)).toMatch(/^Disk: not known, since no module/);
+    expect(estimateText(estimate ?? '', 1)).toMatch(/^Disk: unknown, because LoRA would adapt no module/);
     writeFileSync(join(base, 'model.safetensors'), 'broken');
     expect(await estimateOf([run], base)).toMatch(/model\.safetensors/);
     const adapter = writeAdapter(join(temporaryDirectory(), 'adapter'));

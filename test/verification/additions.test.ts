@@ -278,7 +278,7 @@ describe('what a record and a card say', () => {
     });
     const found = await verify(out);
     expect(found).toMatchObject({ verdict: 'intact' });
-    expect(found.warnings).toEqual([expect.stringContaining('no checksum of itself') as string]);
+    expect(found.warnings).toEqual([expect.stringContaining('without a checksum of itself') as string]);
     const { verdict, files } = await verify(out, { againstInputs: true });
     expect(verdict).toBe('damaged');
     expect(files).toContainEqual(

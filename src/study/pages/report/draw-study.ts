@@ -169,7 +169,7 @@ const layerPictures = async ({ directory, models }: ScoredExperiment): Promise<M
   const title = 'Layers of swaps';
   const pair = [first?.task, first?.languageExpert].filter((name) => name !== null).join(' and ');
   const left = stacks.length - shown.length;
-  const subtitle = `${pair}${left === 0 ? '' : `; the default, the least and the most of ${stacks.length}`}`;
+  const subtitle = `${pair}${left === 0 ? '' : `; the default, and those with the fewest and the most swapped layers of ${stacks.length}`}`;
   return [made('layers', layersTable({ models: shown }), StacksPicture, { title, subtitle, stacks: shown })];
 };
 

@@ -137,7 +137,7 @@ const comparedSentence = (words: string, findings: readonly Finding[]): string =
   const [said, unsaid] = [partsOf(saying), partsOf(sayingNothing)];
   return said.length > 0
     ? `Compared with ${rival}, ${words}${over} is ${[...said, ...unsaid].join('; ')}.`
-    : `${words}${over} cannot be compared with ${rival}: ${unsaid.join('; ')}.`;
+    : `${capitalised(words)}${over} cannot be compared with ${rival}: ${unsaid.join('; ')}.`;
 };
 
 const intervalSentences = (findings: readonly Finding[]): string => {

@@ -28,7 +28,7 @@ export const notes = {
   warmup: (run: TrainingRun): string => {
     if (run.values.warmup !== undefined) return set;
     if (run.preset.isOwnRow) return ours(`${choices.own.warmupShare * 100} % of the steps`);
-    return 'Table 4; it states no unit, and steps are our reading';
+    return 'Table 4, which states no unit: steps are ours';
   },
   packing: 'ours: one sample a row, so that 5000 samples are 5000 rows',
   masking: 'ours: no loss on the prompt',
