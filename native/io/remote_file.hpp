@@ -36,7 +36,7 @@ int addRemote(RemoteFile file);
 /// Removes the file; jobs that read it keep it until they end.
 void removeRemote(int number);
 
-/// Returns null for a descriptor of the system, and for a removed number, which the system refuses.
+/// Returns null for a file descriptor, and for the number of a removed file: reading from that fails.
 std::shared_ptr<const RemoteFile> remoteOf(int fd);
 
 }  // namespace layerloom

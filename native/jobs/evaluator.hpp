@@ -196,7 +196,7 @@ class Evaluator {
     std::vector<Buffer> widened_;     ///< float32 of values of other dtypes
     std::vector<bool> isWidened_;
     std::vector<bool> isWatched_;  ///< for each value: until a NaN or infinity is found
-    std::vector<bool> isPruned_;   ///< for each source: a fused vote reads and checks it
+    std::vector<bool> isPruned_;   ///< for each source: a fused vote reads it, and checks it for NaN
     std::vector<bool> isProven_;   ///< for each source: finite in this tile, because a sum with it is
     std::vector<NonFiniteElement> nonFinite_;
     bool isTold_ = false;    ///< true if the current node sets `isFinite_`

@@ -21,6 +21,7 @@ import type { Rows } from '../core/tensor/rows.js';
 import { absoluteModel } from '../study/experiment/file/blocks/models.js';
 import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
 
+/** Experts of `analyze` and how they are measured. */
 export interface AnalyzeParameters {
   /** Model that the experts were fine-tuned from. Required without `from`, not allowed with it. */
   base?: string | undefined;

@@ -15,6 +15,7 @@ import { isOutput } from '../core/measure/verification/is-output.js';
 import { readWrittenRecord } from '../core/measure/verification/written-record.js';
 import { readKey } from '../core/statements/keys.js';
 
+/** Options of `attest`. */
 export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 'onProgress'> {
   /** Private key in PEM (EC P-256, P-384, P-521 or Ed25519) that signs all files; default: no signature. */
   key?: string | undefined;
@@ -27,6 +28,7 @@ export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 
   bom?: string | undefined;
 }
 
+/** Result of `attest`. */
 export interface Attestation {
   readonly out: string;
   /** Statement; null for a folder that no merge wrote, which is only signed. */

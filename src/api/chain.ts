@@ -3,6 +3,7 @@ import { ChainWalk } from '../core/attestation/follow-chain.js';
 import { Run, type RunControls } from '../core/engine/run.js';
 import { locateText } from '../core/models/sources/locate.js';
 
+/** Options of `chain`. */
 export interface ChainOptions extends Pick<RunControls, 'threads' | 'signal' | 'onProgress'> {}
 
 /**

@@ -37,11 +37,13 @@ export interface ChooseParameters {
   statistic?: Statistic | undefined;
 }
 
+/** Options of `chooseParts`. */
 export interface ChooseOptions {
   /** Recipe's folder, for relative paths of models; default: the working directory. */
   folder?: string | undefined;
 }
 
+/** Parts of a swap, chosen by measuring its experts. */
 export interface ChosenParts {
   /** Recipe, which no longer needs the measurements. */
   readonly recipe: { readonly method: 'layer_swap' } & SwapOfParts;

@@ -1,6 +1,7 @@
 import { requireOut } from '../core/base/files/require-out.js';
 import type { ReportOptions, WrittenReport } from '../study/pages/report/write-report.js';
 
+/** Options of `writeReport`. */
 export interface WriteReportOptions extends ReportOptions {
   /** CSV files of published figures, which tables show beside the experiment's. */
   summaries?: readonly string[] | undefined;

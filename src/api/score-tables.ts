@@ -4,6 +4,7 @@ import type { ScoreTable } from '../study/scores/reading/score-table.js';
 import type { ScoredExperiment } from '../study/scores/reading/scored-experiment.js';
 import type { Layouts } from '../study/scores/tables.js';
 
+/** Options of `scoreTables`. */
 export interface ScoreTablesOptions extends TableOptions {
   /** CSV files of figures that were published or computed elsewhere, for cells without results. */
   readonly summaries?: readonly string[] | undefined;

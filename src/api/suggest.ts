@@ -14,6 +14,7 @@ import { absoluteModel } from '../study/experiment/file/blocks/models.js';
 import { isExpertName } from '../study/experiment/file/blocks/names.js';
 import { swapCommand } from '../study/pages/analysis/proposed-swaps.js';
 
+/** Models of `suggest` and how they are measured. */
 export interface SuggestParameters {
   /** Model that both experts were fine-tuned from. */
   base: string;
@@ -31,6 +32,7 @@ export interface SuggestParameters {
   allowNonFinite?: boolean | undefined;
 }
 
+/** An expert as measured by `suggest`. */
 export interface SuggestedExpert {
   readonly name: string;
   readonly meanMav: number;

@@ -6,6 +6,7 @@ import { orNearPath } from '../core/base/files/near-path.js';
 import { benchmarks, dataOf as neededOf, tasksOf } from '../study/evaluation/data/benchmarks.js';
 import { localTaskOf } from '../study/evaluation/data/local/local-data.js';
 
+/** A directory's data for one task. */
 export interface TaskData {
   /** Benchmark's title, such as `BELEBELE`. */
   readonly benchmark: string;

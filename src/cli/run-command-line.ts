@@ -13,7 +13,14 @@ import { misspeltVariables } from './misspelt-variables.js';
 import { commandsInPython, pythonName, type Reader, spellFor } from './options/spellings.js';
 import { forgetPrinted, note, printedJson, printJson, printJsonLine, printText, warn } from './print.js';
 import { buildProgram, isCommand } from './program.js';
-import { beforeDashes, commandOf, unknownHelpOf, usageErrorOf, wrongDashIn } from './usage-error.js';
+import {
+  beforeDashes,
+  commandOf,
+  undecodedIn,
+  unknownHelpOf,
+  usageErrorOf,
+  wrongDashIn,
+} from './usage-error.js';
 
 const isQuiet = (args: readonly string[]): boolean => args.includes('-q') || args.includes('--quiet');
 
@@ -30,7 +37,6 @@ export const reportError = (
   const message = known?.message ?? messageOf(error);
   if (!isQuiet(args)) known?.context.warnings?.forEach(warn);
   note(`error: ${message}`);
-  // Usage errors are printed without a stack.
   const isVerbose = args.includes('-v') || args.includes('--verbose');
   if (isVerbose && known?.exitCode !== exitCodes.usage) note(inspect(error));
   if (args.includes('--json')) printError({ error: known ?? internal(error) }, args);
@@ -185,7 +191,7 @@ export const runCommandLine = async (
     const helped = helpedIn(args);
     const unknown =
       (helped === undefined ? undefined : unknownHelpOf(helped, program)) ??
-      (reader === 'shell' ? wrongDashIn(args, program) : undefined);
+      (reader === 'shell' ? (undecodedIn(args) ?? wrongDashIn(args, program)) : undefined);
     if (unknown !== undefined) throw unknown;
     if (reader === 'shell' && !isQuiet(args)) misspeltVariables(process.env).forEach(warn);
     if (reader === 'shell' && helped !== undefined && asksForShortHelp(args))

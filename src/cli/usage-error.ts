@@ -17,7 +17,6 @@ const aboutWords = [
 
 const usageError = (reason: string): LayerloomError => new LayerloomError('USAGE', { reason });
 
-/** Returns the command, and the words that name it. */
 export const commandOf = (
   program: Command,
   args: readonly string[],
@@ -145,6 +144,14 @@ export const wrongDashIn = (args: readonly string[], program: Command): Layerloo
     return names.includes(`--${name}`);
   });
   return given === undefined ? undefined : unknownOption(given, command, program);
+};
+
+/** Node replaces bytes that are not UTF-8, which changes paths. */
+export const undecodedIn = (args: readonly string[]): LayerloomError | undefined => {
+  const given = args.find((word) => word.includes('\ufffd'));
+  return given === undefined
+    ? undefined
+    : usageError(`${given} has bytes that are not UTF-8, which Node replaces; use a path without them`);
 };
 
 /** Returns the words before `--`; later ones are not options. */

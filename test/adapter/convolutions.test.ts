@@ -191,7 +191,7 @@ describe('an adapter of a convolution or of embeddings', () => {
     ],
     [{ peft_type: 'LOKR', r: 2 }, { ...lokr, lokr_w1: [2, 3] }, 'MISMATCH', /Kronecker product is \[6, 36\]/],
     [{ peft_type: 'LOKR', r: 2 }, { ...lokr, lokr_w2: [3, 2, 3, 2] }, 'INVALID', /only one of them may/],
-    [ia3('.*conv'), { ia3_l: [1, inputs, 1, 1] }, 'UNSUPPORTED', /feedforward_modules is no list/],
+    [ia3('.*conv'), { ia3_l: [1, inputs, 1, 1] }, 'UNSUPPORTED', /only if feedforward_modules is a list/],
     [ia3(['vision.conv']), { ia3_l: [1, outputs, 1, 1] }, 'MISMATCH', /ia3_l is \[1, 6, 1, 1\]/],
     [ia3([]), { ia3_l: [outputs, 1] }, 'UNSUPPORTED', /scales a parameter of 4 dimensions/],
     [oft, { 'oft_R.weight': [5, 6] }, 'MISMATCH', /5 blocks of 4 inputs/],

@@ -76,6 +76,7 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   ["''", 2, "unknown command ''"],
   ['batch r.yaml -o ./out --only x', 2, '--write names the merges'],
   [`-o ./out ${swap}`, 2, '-o is an option of commands'],
+  [`${swap} -o ./o\ufffdt`, 2, 'has bytes that are not UTF-8'],
   ['swap —-task ./math', 2, 'unknown option —-task; did you mean --task?'],
   [`${swap} -o ./out --push-to-hub a/b`, 2, 'merge first, then upload with layerloom push'],
   [`${swap} -o ./out --revision main`, 2, 'org/name@main'],

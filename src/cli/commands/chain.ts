@@ -14,7 +14,10 @@ export const chain = command({
   examples: [
     ['layerloom chain ./merged', 'the experts of a merge, also through merges of merges'],
     ['layerloom chain ./merged-gguf-q4_k_m --json', 'from a GGUF file, for scripts'],
-    ['layerloom chain ./merged --card >> ./merged/README.md', 'add it to the card; sign afterwards'],
+    [
+      'layerloom chain ./merged --card >> ./merged/README.md',
+      'append the chain to the card; sign the merge only then',
+    ],
   ],
   run: async (given) => (await import('../work/models/chain.js')).chainCommand(given),
 });

@@ -26,7 +26,7 @@ export const report = command({
     }),
     training: option(
       '--training <dir...>',
-      'with --watch: also show the runs of these directories of train init',
+      'with --watch: also show the training runs in these directories of train init',
       {
         group: optionGroups.running,
       },

@@ -10,7 +10,6 @@ export const schema = command({
     ['layerloom schema experiment > experiment.schema.json', 'a file for the settings of your editor'],
     ['layerloom schema recipe > recipe.schema.json', 'the same for recipes'],
   ],
-  // The command prints JSON even without --json.
   run: async ({ kind }) => {
     const { schemaCommand } = await import('../schema.js');
     await schemaCommand(kind);

@@ -34,7 +34,6 @@ export interface CommandDescription {
   /** Words after `layerloom`: `['experiment', 'init']`; empty for the program. */
   readonly path: readonly string[];
   readonly description: string;
-  /** Usage, such as `layerloom swap --task <model> --lang <model> [options]`. */
   readonly usage: string;
   /** Heading in `layerloom --help`, without colon; absent for the program and subcommands. */
   readonly group?: string;

@@ -24,7 +24,6 @@ export class ExampleCommand extends Command {
   }
 }
 
-/** Each command has at least two examples (test/cli/help.test.ts). */
 export const addExamples = (
   command: ExampleCommand,
   examples: readonly [Example, Example, ...Example[]],
@@ -52,13 +51,11 @@ const widest = 100;
 
 const helpColumns = (): number => Math.min(columns() ?? 80, widest);
 
-/** Wraps a command before its options, with backslashes. */
 const wrapCommand = (line: string): string => {
   const [first = '', ...others] = line.split(/ (?=-)/);
   const lines = [first];
   for (const part of others) {
     const joined = `${lines.at(-1)} ${part}`;
-    // Subtracts four columns of indentation, and two for the backslash.
     if (joined.length <= helpColumns() - 6) lines[lines.length - 1] = joined;
     else lines.push(`  ${part}`);
   }
@@ -141,7 +138,6 @@ const shownFirst = (command: Command): readonly Option[] => {
 
 export const firstClause = (text: string): string => text.replace(/(?: \([^()]*)?[;:] .*$/s, '');
 
-/** Writes the usage, the most used options, and an example. */
 export const shortHelp = (command: Command): string => {
   const help = command.createHelp();
   help.prepareContext({});

@@ -63,7 +63,7 @@ export const saveOptions = {
   ),
   saveRecipe: option(
     '--save-recipe <file>',
-    'write the recipe of this merge, with values that were derived from the models as numbers',
+    'write the recipe of this merge; values computed from the models become numbers',
     { group: output },
   ),
 };
@@ -103,7 +103,7 @@ export const mergeOptions = ({
     default: "each tensor's own",
     group: output,
   }),
-  link: option('--link <how>', 'how to make shards that equal whole input files, instead of writing them', {
+  link: option('--link <how>', 'how to share a shard that equals a whole input file, instead of writing it', {
     choices: links,
     parse: toOneOf('link', links),
     default: link,

@@ -4,7 +4,6 @@ import { toOneOf } from './parse.js';
 
 const group = optionGroups.output;
 
-/** Options of commands that print or write tables. */
 export const tableOutput = <Format extends string>(formats: readonly Format[], words: string) => ({
   format: option('--format <format>', words, {
     choices: formats,

@@ -1,7 +1,6 @@
 import { option } from '../framework/option.js';
 import { toNumber } from './parse.js';
 
-/** Declares an option whose value is a number. */
 export const numberOption = <const Flags extends string>(
   flags: Flags,
   words: string,
@@ -12,7 +11,6 @@ export const numberOption = <const Flags extends string>(
   return option(flags, words, { parse: toNumber, ...byDefault, ...inGroup });
 };
 
-/** Declares an option whose value is a choice. */
 export const choiceOption = <const Flags extends string, const Choice extends string>(
   flags: Flags,
   words: string,

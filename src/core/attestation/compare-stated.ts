@@ -7,7 +7,7 @@ import { fileAt } from './input-places.js';
 import type { Stated } from './stated.js';
 
 export interface ComparedFiles {
-  /** How the statement differs from the files, as a phrase after its name. */
+  /** How the statement differs from the files: `does not list x.safetensors`. */
   readonly reason?: string | undefined;
   readonly hashes: ReadonlyMap<string, string>;
 }

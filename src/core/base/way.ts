@@ -16,5 +16,5 @@ export const keptValue = (_key: string, value: unknown): unknown =>
 export const wayFrom = (folder: string, path: string): string => {
   if (keptPath(path) !== path) return keptPath(path);
   const way = relative(resolve(folder), resolve(path));
-  return way.startsWith('..') ? way : `./${way}`;
+  return way === '..' || way.startsWith('../') ? way : `./${way}`;
 };

@@ -30,7 +30,7 @@ export interface TensorReference {
   readonly quantised?: QuantisationLayout<TensorReference>;
   /** For blocks of a container: how values are computed; `dtype` is the output's. */
   readonly blocks?: BlockLayout;
-  /** Two or more boxes that contain each element once; `file`, `begin` and `end` are the first box's. */
+  /** Two or more boxes that cover each element once; `file`, `begin` and `end` are the first one's. */
   readonly pieces?: readonly TensorPiece[];
 }
 

@@ -25,6 +25,7 @@ import type { Part } from './planning/part.js';
 import type { Stage } from './planning/stages.js';
 import { storedNonFinite } from './stored-non-finite.js';
 
+/** Outcome of a merge of a batch. */
 export interface MergeOutcome {
   readonly name: string;
   readonly state: MergeState;

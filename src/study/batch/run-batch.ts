@@ -16,6 +16,7 @@ import { type DistinctShard, groupShards } from './planning/groups.js';
 import type { Part } from './planning/part.js';
 import { StoreSink } from './store-sink.js';
 
+/** Options of `runBatch`. */
 export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
   out: string;
   /** Directory of the store; default `.store` in `out`. */

@@ -23,6 +23,7 @@ export interface OtherMerge {
   readonly reason: string;
 }
 
+/** Comparison of remade merges with their records. */
 export interface MadeAgain {
   /** Merges whose every file has the recorded SHA-256. */
   readonly same: number;

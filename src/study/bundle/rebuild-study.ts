@@ -30,6 +30,7 @@ export interface RebuildOptions extends RunControls {
   resume?: boolean | undefined;
 }
 
+/** Result of `rebuild`. */
 export interface RebuiltStudy {
   readonly out: string;
   readonly files: number;

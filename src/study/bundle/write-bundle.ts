@@ -13,6 +13,7 @@ import { type BundleFile, hasWeights, listFiles } from './list-files.js';
 import { type EntryKind, entryKinds, folderName, kindOfEntry, sumsName } from './names.js';
 import { blockBytes, endBytes, paddingOf, tarHeader } from './tar.js';
 
+/** Options of `bundle`. */
 export interface BundleOptions {
   /** File to write: `study.tar`. */
   out: string;
@@ -22,12 +23,14 @@ export interface BundleOptions {
   force?: boolean | undefined;
 }
 
+/** Files of one kind in a bundle. */
 export interface BundledFiles {
   readonly kind: EntryKind;
   readonly files: number;
   readonly bytes: number;
 }
 
+/** Result of `bundle`. */
 export interface Bundle {
   readonly out: string;
   readonly bytes: number;

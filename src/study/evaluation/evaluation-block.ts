@@ -167,4 +167,5 @@ export type ComparedShare = z.output<typeof evaluationSchema>['fingerprint'];
 
 export type WeightServerKind = NonNullable<Evaluation['exchange']>;
 
+/** `evaluate:` in an experiment's file. */
 export type EvaluationBlock = Partial<InFile<Evaluation>> & { readonly [key: string]: unknown };

@@ -88,6 +88,7 @@ export interface EvaluationResult extends ResultIdentity {
 /** Texts of a task's problems, by document hash; models share such files. */
 export type ProblemTexts = Readonly<Record<string, { readonly question: string; readonly target: string }>>;
 
+/** A model's score on one task, as in `experiment.json`. */
 export interface Score {
   readonly taskVersion: string;
   readonly fewshot: number;

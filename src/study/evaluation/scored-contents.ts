@@ -122,7 +122,7 @@ export class ScoredContents {
       const alike = own.has(identity) ? [] : all.filter((each) => isSame(index, each));
       const chosen =
         whole?.files[index] ?? alike.find(({ file: name }) => name === basename(file.path)) ?? alike[0];
-      // Records are untrusted: the identity must match samples from the file.
+      // Records are untrusted: bytes read from the file must give the same identity.
       const isRight = chosen !== undefined && (await identityUnder(file, chosen)) === chosen.identity;
       former.set(file, isRight ? chosen.identity : identity);
     }

@@ -9,6 +9,7 @@ import { HarnessProcess, type LoadedWeights } from './harness/harness-process.js
 import { pathToLoad } from './harness/loadable.js';
 import { weightsArguments } from './harness/loaded-model.js';
 
+/** Options of `tryModels`. */
 export interface TryOptions {
   /** Harness's command for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
@@ -23,6 +24,7 @@ export interface TryOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called before each model, with the number of finished models. */
   readonly onModel?: ((done: number) => void) | undefined;
+  /** Called with each answer. */
   readonly onAnswer?: ((trial: Trial) => void) | undefined;
 }
 

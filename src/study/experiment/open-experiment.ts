@@ -18,6 +18,7 @@ import { type Experiment, parseExperiment, readExperiment } from './file/read-ex
 import type { ExperimentRecord } from './record/experiment-record.js';
 import { withOptions } from './recorded-options.js';
 
+/** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   /** Continue an existing experiment: keep complete merges, and replace others that layerloom wrote. */
   resume?: boolean | undefined;

@@ -232,6 +232,7 @@ ${grid}`,
   },
 } as const satisfies Readonly<Record<string, Preset>>;
 
+/** Names of presets. */
 export type PresetName = keyof typeof presets;
 
 export const isPresetName = (name: string): name is PresetName => Object.hasOwn(presets, name);

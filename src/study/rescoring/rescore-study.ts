@@ -13,6 +13,7 @@ import { Changes, correctionsOf, rules, Taking } from './changes.js';
 import { readDropped } from './corrections.js';
 import { sensitivityOf } from './sensitivity.js';
 
+/** Options of `rescore`. */
 export interface RescoreOptions {
   /**
    * Score the answers extracted by another filter of the harness, such as `strict-match` or

@@ -8,6 +8,7 @@ interface CommonParameters {
   readonly command?: readonly string[] | undefined;
 }
 
+/** An experiment and how to divide it among jobs. */
 export interface JobParameters extends CommonParameters {
   /** Absolute path of the experiment's file, visible to all jobs. */
   readonly experiment: string;

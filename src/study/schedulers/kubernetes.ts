@@ -11,6 +11,7 @@ import {
   type TrainingJobParameters,
 } from './jobs.js';
 
+/** A persistent volume claim and its mount path. */
 export interface ClaimedVolume {
   readonly claim: string;
   readonly path: string;

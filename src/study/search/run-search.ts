@@ -44,11 +44,13 @@ export interface SearchOptions
   readonly inPlace?: boolean | undefined;
   /** Scores merges; default: lm-evaluation-harness by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
+  /** Called after each step of the search. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
   /** Called when the harness has scored a merge on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
 }
 
+/** Progress of scoring in a search. */
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;

@@ -13,6 +13,7 @@ import { absent } from './files/failures.js';
 import { isKey, type StorePaths } from './files/paths.js';
 import { moved } from './files/record.js';
 
+/** The shards of an experiment's merges. */
 export interface ExperimentShards {
   /** `path` is relative to the experiment's directory. */
   readonly merges: readonly { readonly path: string; readonly keys: readonly string[] }[];

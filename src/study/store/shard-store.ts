@@ -47,6 +47,7 @@ export class ShardStore {
     return this.#paths.root;
   }
 
+  /** Returns a shard's path, whether or not it exists. */
   pathOf(key: string): string {
     return this.#paths.shard(checkKey(key));
   }
@@ -148,6 +149,7 @@ export class ShardStore {
     return noteRegistration(this.#paths, directory);
   }
 
+  /** Lists shards, claims and leftovers of the store. */
   list(): Promise<StoreListing> {
     return listStore(this.#paths);
   }

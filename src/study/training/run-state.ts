@@ -33,5 +33,5 @@ export const trainerFiles = {
   weights: ['model.safetensors', 'adapter_model.safetensors', 'pytorch_model.bin', 'adapter_model.bin'],
 } as const;
 
-/** Seconds between heartbeats, and seconds without one after which a start on another host counts as dead. */
+/** Seconds between heartbeats, and seconds of silence after which a run on another host counts as dead. */
 export const lockSeconds = { beat: 10, stale: 130 } as const;

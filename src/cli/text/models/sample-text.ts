@@ -7,7 +7,6 @@ export const percent = (share: number): string => {
   return share < 1 && Number(shown) >= 100 ? 'over 99.9 %' : `${Number(shown)} %`;
 };
 
-/** Describes what a sample will read, before weights are read or fetched. */
 export const describeSample = (sample: ProofSample): string => {
   const { drawn, tiles, seed, bytes, allBytes, toDownload, random, oneTile } = sample;
   const chances = random.map(({ elements, probability }) => `${elements}: ${percent(probability)}`);

@@ -53,7 +53,6 @@ export const describeCost = (
     ],
   ]);
 
-/** Describes times estimated from measurements on this machine, or how to measure them. */
 export const describeTimes = (
   merging: { readonly seconds: number; readonly by: MeasuredMerging } | null,
   scoring: ScoringTime | null,

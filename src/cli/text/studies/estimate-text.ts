@@ -1,7 +1,6 @@
 import { counted, formatBytes, formatSeconds } from '../../../core/base/format.js';
 import type { TrainingEstimate } from '../../../study/training/estimate.js';
 
-/** Describes the estimate and its assumptions. */
 export const estimateText = (estimate: TrainingEstimate | string, devices: number): string => {
   if (typeof estimate === 'string') return `Disk and time: unknown, because ${estimate}.`;
   const { memory, checkpoints, checkpointBytes, stateBytes, hours } = estimate;

@@ -107,7 +107,6 @@ export const scoringTable = ({ tasks }: ScoringTime): string =>
 const formatShort = (seconds: number): string =>
   seconds < 1 ? `${Number((1000 * seconds).toPrecision(2))} ms` : formatSeconds(seconds);
 
-/** Describes the scoring time in a line, or how to measure it. */
 export const scoringTimeLine = ({ tasks, jobs, seconds, measured }: ScoringTime, measure: string): string => {
   if (seconds !== null)
     return `time to score: ${formatSeconds(seconds)} with ${counted(jobs, 'model')} at once, by ${counted(measured, 'result')} of this directory`;

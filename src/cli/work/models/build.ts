@@ -6,7 +6,6 @@ import { show, watched } from '../running/show.js';
 const describe = ({ target, file, seconds }: BuiltAddon): string =>
   `built the native addon for ${target} in ${seconds.toFixed(0)} s: ${file}`;
 
-/** Compiler's output goes to stderr. */
 export const buildCommand = async (options: OutputOptions): Promise<void> => {
   const onOutput = options.quiet ? undefined : (text: string) => note(text.trimEnd());
   show(await watched(options, ({ signal }) => buildAddon({ onOutput, signal })), options, describe);

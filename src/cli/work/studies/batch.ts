@@ -126,7 +126,6 @@ const dryRun = async (
   } = await planExperiment(file, {
     ...options,
     ...{ threads, range, write },
-    // A dry run reads only headers and samples.
     checksums: false,
     download: options.download && 'headers',
   });

@@ -124,7 +124,6 @@ export const nextOf = (file: string): string =>
     argument(join(dirname(file), basename(file, extname(file)))),
   );
 
-/** Rewrites models' paths, relative to the working directory, as relative to `folder`. */
 const modelsFrom = async (
   folder: string,
   { base, tasks, languages, references, selectedBy }: StudyModels,

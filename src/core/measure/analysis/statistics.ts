@@ -181,8 +181,8 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums |Δ|, for nested recipes and changed vocabularies; divided by the number of elements, this is a mean
- * MAV. Only a revert by rows needs the MAV of each row, and it refuses nested recipes.
+ * Sums |Δ|, for the mean MAV of nested recipes and changed vocabularies. Only a revert by rows needs the MAV
+ * of each row.
  *
  * @throws INVALID_PARAMETER for a revert by rows, NON_FINITE
  */

@@ -31,7 +31,7 @@ import { lossOf, summarise } from './summarise.js';
 export interface ExtractionOptions extends RunControls {
   /** Directory to create. */
   out: string;
-  /** Replace an output by layerloom. Default false: throws OUTPUT_EXISTS. */
+  /** Replace an existing output of layerloom. Default false: throws OUTPUT_EXISTS. */
   force?: boolean | undefined;
 }
 

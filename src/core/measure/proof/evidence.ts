@@ -41,7 +41,8 @@ export interface Sampled {
   readonly shape: Shape;
   readonly dtype: Dtype;
   /**
-   * The coarser of stored and expected dtype, then a still coarser one that holds all found numbers, if any.
+   * Dtypes to which numbers were rounded: the coarser of the stored and the expected one; second, if any, a
+   * still coarser one that holds all found numbers.
    */
   readonly grain: Grain;
   /** A dtype coarser than the stored one that holds all numbers of the tensor, if any. */

@@ -232,7 +232,7 @@ const replanned = async (
       [...expectedOf(plan).tensors].map(([name, tensor]) => [name, withInputs(tensor, numbers)]),
     );
   } catch (error) {
-    // If a recipe cannot be planned, it explains nothing.
+    // A recipe that cannot be planned did not make the output.
     if (error instanceof LayerloomError && error.code !== 'INTERRUPTED') return undefined;
     throw error;
   }

@@ -19,10 +19,7 @@ export interface Source {
   readonly tensor: (name: string) => { readonly operand: Operand; readonly shape: Shape } | undefined;
 }
 
-/**
- * Returns the inputs as sources. A base with an adapter is followed by the base alone, whose files come
- * first.
- */
+/** Returns the inputs as sources. After a base with an adapter comes the base alone. */
 export const sourcesOfInputs = (
   inputs: readonly OpenedCheckpoint[],
   bases: ReadonlyMap<number, OpenedCheckpoint>,

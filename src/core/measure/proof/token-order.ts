@@ -38,7 +38,7 @@ export const inTokenOrder = async (
   });
   return warned(
     { ...out, checkpoint: { ...checkpoint, tensors: new Map(tensors) } },
-    `${checkpoint.name} numbers tokens otherwise than the expected merge: rows of embeddings and head are compared token by token`,
+    `${checkpoint.name} gives tokens other ids than the expected merge: rows of embeddings and head are compared token by token`,
   );
 };
 

@@ -284,7 +284,7 @@ const pairOf = (
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {
       file,
       what: `tensor ${a.name}`,
-      reason: `has factors of ${experts} experts, beside ${config.kind.key}, which PEFT has not either`,
+      reason: `has factors of ${experts} experts together with ${config.kind.key}, which PEFT does not support either`,
     });
   const rank = rows / experts;
   if (experts > 1 && rank > 1 && config.expertPacking === undefined)

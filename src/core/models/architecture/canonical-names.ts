@@ -72,7 +72,7 @@ export const spellingsLike = (
   return spelt;
 };
 
-/** Maps the first part of canonical names to the prefix before it; undefined if several prefixes occur. */
+/** Maps the first part of canonical names to the prefix of full names; undefined if they have several. */
 const placesIn = (canonical: ReadonlyMap<string, string>): ReadonlyMap<string, string | undefined> => {
   const places = new Map<string, string | undefined>();
   for (const [plain, name] of canonical) {

@@ -31,7 +31,7 @@ export const vocabularyTensors = (
   // An empty tensor may claim any number of rows, and lists have an item per row.
   if (first === undefined || rows === undefined || first.shape.includes(0) || rows > mostRows)
     return undefined;
-  // Unless rows are also the width, a tensor of an unlisted name and this length is a head's bias.
+  // An unlisted tensor of this length is a head's bias, unless the width is the same number.
   const mayTell = first.shape[1] !== rows;
   const names = new Set(
     [...tensors].flatMap(([name, { shape }]) => {

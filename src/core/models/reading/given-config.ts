@@ -239,10 +239,7 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
   }
 };
 
-/**
- * Returns a claim of the configuration that the weights contradict, and what they have; undefined for unknown
- * families.
- */
+/** Returns a claim that the weights contradict, then what the weights have; undefined without such a claim. */
 const otherFamily = (
   { places }: Architecture,
   text: Config,

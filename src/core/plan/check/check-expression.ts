@@ -77,7 +77,7 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   if (formula.kind === 'same' && level > 0)
     return refuse('a tensor that must be the same in all inputs cannot be an operand');
   if (isPart(formula) && level > 0) return refuse('a part of a matrix cannot be an operand');
-  if (isWhole(formula) && level > 0) return refuse('what a job of its own makes cannot be an operand');
+  if (isWhole(formula) && level > 0) return refuse('the result of a separate job cannot be an operand');
   const mayMove = keepsBits(formula) && (level === 0 || formula.kind === 'copy');
   const computed = [...(formula.kind === 'quantise' ? [] : [dtype]), ...over.map((operand) => operand.dtype)];
   if (!mayMove && !computed.every(isFloating))

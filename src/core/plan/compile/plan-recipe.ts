@@ -186,7 +186,7 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   if (config !== undefined) return [];
   return [
     isBareFile(checkpoint)
-      ? `${path} is one file, and so the output has no config.json, which loaders need; name its base by ${optionName('config')}`
+      ? `${path} is a single file, so the output has no config.json, which loaders need; name its base by ${optionName('config')}`
       : `${path} has no config.json, and so the output has none; loaders need one: name its base by ${optionName('config')}`,
   ];
 };

@@ -9,7 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
 export const modelEntry = (value: unknown): Json =>
   isObject(value) && 'model' in value && !('method' in value) ? value : { model: value };
 
-/** Returns a model as mergekit reads it: without `NAME=`, and with `@` and `+` only within a path. */
+/** Drops `NAME=`, and writes a path with `@` or `+` as a mapping, because mergekit splits texts there. */
 export const textOfModel = (text: string): unknown => {
   const path = splitName(text).rest;
   const isPath = /^(\.{0,2}\/)/.test(path);

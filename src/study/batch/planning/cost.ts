@@ -10,6 +10,7 @@ import type { ShardGroup } from './groups.js';
 import { passOf } from './measure-merges.js';
 import type { Stage } from './stages.js';
 
+/** The cost of a batch. */
 export interface BatchCost {
   readonly merges: number;
   /** Total bytes if each merge were written by itself. */

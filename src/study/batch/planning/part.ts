@@ -3,6 +3,7 @@ import type { BatchMerge } from './batch-merge.js';
 import { type BatchPlan, groupsOf } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
 
+/** Part `index` (from 0) of `count`. */
 export interface Part {
   readonly index: number;
   readonly count: number;

@@ -210,7 +210,7 @@ const declared = {
     isPaper: true,
     data: {
       files: 'mgsm_LANG.tsv, exemplars.json',
-      rows: 'question, tab, answer; of exemplars.json {LANG: {"1": {"q", "a"}, …}}',
+      rows: 'question, tab, answer; in exemplars.json {LANG: {"1": {"q", "a"}, …}}',
     },
   },
   belebele: {
@@ -247,7 +247,7 @@ const declared = {
   },
   mmlu: {
     title: 'MMLU',
-    measures: 'knowledge, accuracy; in other languages Global-MMLU',
+    measures: 'knowledge, accuracy; outside English Global-MMLU',
     forms: [
       { name: 'global_mmlu_full_LANG', metrics: acc, shots: 5, rows: globalMmluRows },
       { name: 'mmlu', metrics: acc, shots: 5, rows: mmluRows },

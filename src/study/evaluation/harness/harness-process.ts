@@ -219,7 +219,9 @@ export class HarnessProcess implements AsyncDisposable {
     const env = { ...process.env, ...this.#environment };
     const python = await pythonOfHarness(this.#command, env['PATH'] ?? '');
     const found: Session | NotKept =
-      python === undefined ? { reason: 'its command names no Python' } : await greeted(python, log, env);
+      python === undefined
+        ? { reason: 'its Python cannot be found from its command' }
+        : await greeted(python, log, env);
     if ('child' in found) {
       this.#session = found;
       return found;

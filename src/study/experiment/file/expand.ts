@@ -26,6 +26,7 @@ import { mergedBy, shapeOf } from './merged-by.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
 import { Models, type Subject } from './subjects.js';
 
+/** A merge of an experiment. */
 export interface ExperimentMerge {
   /** Stable, readable, unique: `swahili/math-1+swh-2/default`. */
   readonly name: string;

@@ -21,6 +21,7 @@ import { type EvaluationPlan, planEvaluation } from './plan-evaluation.js';
 import { pathOf } from './requests/models-to-score.js';
 import { usualScores } from './usual-scores.js';
 
+/** Options of `evaluateModels`. */
 export interface EvaluateModelsOptions extends Omit<EvaluateOptions, 'only' | 'part' | 'inPlace' | 'expect'> {
   /** Directory for results, made if needed; default `scores`. */
   readonly out?: string | undefined;

@@ -11,6 +11,7 @@ import type { ModelToScore } from './requests/models-to-score.js';
 import type { RunningRequests } from './requests/time-left.js';
 import type { ScoringOutcome } from './score-model.js';
 
+/** Options of `evaluateExperiment`. */
 export interface EvaluateOptions {
   /** Harness's command for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
@@ -54,6 +55,7 @@ export interface EvaluateOptions {
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 
+/** Progress of an evaluation. */
 export interface EvaluationProgress {
   /** Number of finished models, including failures and those of earlier runs. */
   readonly done: number;

@@ -29,6 +29,7 @@ import { logNameOf } from './requests/running-requests.js';
 import { backendIn, lackingSamples, resultsOf } from './requests/wanted-results.js';
 import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
 
+/** Outcome of scoring one model. */
 export interface ScoringOutcome {
   readonly model: string;
   /**

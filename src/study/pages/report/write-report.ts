@@ -75,6 +75,7 @@ export const layersOf = async (directory: string, paths: readonly string[]): Pro
   return undefined;
 };
 
+/** Options of a report. */
 export interface ReportOptions {
   out: string;
   /** CSV file for the numbers in tables and pictures. */

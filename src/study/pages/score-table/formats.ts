@@ -6,8 +6,10 @@ export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json', 'parque
 /** Format of score tables. */
 export type TableFormat = (typeof tableFormats)[number];
 
+/** Text formats. */
 export type TextFormat = Exclude<TableFormat, 'parquet'>;
 
+/** Results of `formatTables` by format. */
 export type FormattedTables = Readonly<Record<TextFormat, string>> & {
   readonly parquet: Promise<Uint8Array>;
 };

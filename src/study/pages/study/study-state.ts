@@ -38,6 +38,7 @@ export interface ScoresState extends Amount {
   readonly secondsLeft: number | null;
 }
 
+/** An error in a study. */
 export interface StudyError {
   /** ISO 8601; null if unknown. */
   readonly at: string | null;
@@ -45,6 +46,7 @@ export interface StudyError {
   readonly message: string;
 }
 
+/** The state of a study at one moment. */
 export interface StudyState {
   readonly title: string;
   readonly directory: string;

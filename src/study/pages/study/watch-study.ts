@@ -9,6 +9,7 @@ import { htmlPage } from '../html-page.js';
 import { writePage } from '../report/write-report.js';
 import { type StudyState, StudyWatch } from './study-state.js';
 
+/** Options of `watchStudy`. */
 export interface WatchStudyOptions {
   out: string;
   /** Directories of `trainInit`. */
@@ -22,6 +23,7 @@ export interface WatchStudyOptions {
   onWritten?: ((state: StudyState) => void) | undefined;
 }
 
+/** Result of `watchStudy`. */
 export interface WatchedStudy {
   readonly out: string;
   readonly pages: number;

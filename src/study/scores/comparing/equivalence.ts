@@ -17,7 +17,7 @@ export interface Equivalence {
 }
 
 /**
- * Tests whether a difference lies within ±`margin`, by two one-sided t tests (Schuirmann 1987) at 5 % each.
+ * Tests whether a difference lies within ±`margin`, by two one-sided t tests (Schuirmann 1987) at 5 %.
  * The variance is estimated so that it stays above 0 even if few problems differ:
  *
  * - Two single models with binary scores: the variance that a true difference of `margin` would have (Tango

@@ -56,8 +56,8 @@ export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spr
 };
 
 /**
- * Returns an upper estimate, V_P + Σ_F V_F. With few experts, V_F − V_FP is often negative although experts
- * differ. A claim of equivalence must not rest on that.
+ * Returns an upper estimate of the variance, V_P + Σ_F V_F, for claims of equivalence. With few experts,
+ * V_F − V_FP is often negative although experts differ, so `crossedSpread` may be too small.
  */
 export const crossedSpreadAtMost = (problems: Spread, factors: readonly Levels[]): Spread =>
   satterthwaite([problems, ...factors.map((levels) => spreadOfLevels(levels))]);

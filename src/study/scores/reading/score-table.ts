@@ -1,3 +1,4 @@
+/** A figure in a table. */
 export interface Cell {
   /** Text, or a number on the scale that is shown (percent for shares, unless the table says otherwise). */
   readonly value: number | string;
@@ -27,12 +28,14 @@ export interface Cell {
   readonly flag?: string;
 }
 
+/** A column of a table. */
 export interface TableColumn {
   readonly id: string;
   readonly label: string;
   readonly kind: 'text' | 'number';
 }
 
+/** A row of a table. */
 export interface TableRow {
   readonly id: string;
   readonly label: string;

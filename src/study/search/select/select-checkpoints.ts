@@ -49,6 +49,7 @@ export interface SelectedCheckpoint {
   readonly next: { readonly name: string; readonly value: number } | null;
 }
 
+/** Chosen checkpoints, with reasons. */
 export interface Selection {
   readonly chosen: readonly SelectedCheckpoint[];
   readonly balance: number;

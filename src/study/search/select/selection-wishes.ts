@@ -9,10 +9,7 @@ import type { Declared } from '../../evaluation/declared.js';
  * all of its tasks.
  */
 export interface SelectionWishes {
-  /**
-   * Tasks whose scores count. Default: tasks that do not score the merges, or all tasks if there are no
-   * others.
-   */
+  /** Tasks by which checkpoints are chosen. Default: tasks on which no merge is scored, else all. */
   readonly tasks?: readonly string[] | undefined;
   /** Weights by task or benchmark; default 1. A benchmark's tasks share its weight equally. */
   readonly weights?: Readonly<Record<string, number>> | undefined;

@@ -27,6 +27,7 @@ export interface SearchStep {
 /** Search's method; always successive halving. */
 export type Strategy = 'halving';
 
+/** A search's path, as in `search.json`. */
 export interface SearchTrace {
   readonly strategy: Strategy;
   readonly seed: number;

@@ -5,6 +5,7 @@ import { isAbsent } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { readEntry, wholeOf } from './record.js';
 
+/** A shard linked to an output. */
 export interface LinkedShard {
   /** Kind of link; `copy` if the file cannot have more hard links. */
   readonly link: Link;

@@ -10,6 +10,7 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { absent } from './failures.js';
 import { keyInName, type StorePaths } from './paths.js';
 
+/** The record of a shard: the contents of `KEY.json`. */
 export interface StoredShard {
   readonly key: string;
   readonly bytes: number;

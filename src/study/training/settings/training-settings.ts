@@ -59,4 +59,5 @@ export const trainingSettings = z.object({
   }),
 });
 
+/** The parameters of `trainInit`. */
 export type TrainingParameters = Given<z.input<typeof trainingSettings>>;

@@ -22,7 +22,7 @@ export interface LlamaFactoryFreeze {
 const name = 'LLaMA-Factory';
 
 /**
- * Returns options for first or last layers that train the same modules in each; others cannot be expressed.
+ * Returns options that train the first or last layers, with the same modules in each: no others exist.
  * Leaves out a final `norm`: `freeze_extra_modules` matches parts of names, so it would also train each
  * `input_layernorm`.
  *

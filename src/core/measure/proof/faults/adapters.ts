@@ -222,7 +222,7 @@ export const scalesDiffer = fault('scale_by_tensor', async (evidence, names) => 
   return findingOf(
     found,
     median(factors),
-    `the adapter was applied with scales that differ by tensor, ${figure(least)} to ${figure(most)} times its own (rank_pattern or alpha_pattern)`,
+    `the adapter was applied with another wrong scale for each tensor, ${figure(least)} to ${figure(most)} times the right one (rank_pattern or alpha_pattern)`,
   );
 });
 

@@ -58,7 +58,8 @@ export const layoutSettings = {
     otherwise: '`layer`',
   }),
   maxShardSize: setting(sizeSchema.optional(), {
-    meaning: 'Most tensor data in a shard: `5GB`, `500MB`, or bytes. `--max-shard-size` overrides it.',
+    meaning:
+      'Maximum size of the tensors in a shard: `5GB`, `500MB`, or bytes. `--max-shard-size` overrides it.',
     expected: 'a size such as 5GB or 500MB',
     otherwise: '`5GB`',
   }),

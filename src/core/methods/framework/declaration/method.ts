@@ -228,5 +228,6 @@ export interface Method<Parameters> {
   compile(parameters: Parameters, context: CompileContext): Compiled;
   /** Lines about derived values, printed before the merge. */
   notes?(plan: ReportedPlan): readonly string[];
+  /** Figures for results and `layerloom.json`. */
   report?(plan: ReportedPlan): MethodReport;
 }

@@ -29,7 +29,7 @@ export const ia3 = tuner({
         if (isOfConvolution !== weight.length > 2)
           unsupported(`scales a parameter of ${weight.length} dimensions`);
         if (isOfConvolution && !Array.isArray(feedForward))
-          unsupported('is of a convolution, and feedforward_modules is no list');
+          unsupported('scales a convolution, which is supported only if feedforward_modules is a list');
         const rows = isOfOutputs === transposed ? 'input' : 'output';
         if (weight[rows === 'output' ? 0 : 1] !== count)
           mismatch(`is [${weight.join(', ')}] in the base, and ${scales.name} is [${shape.join(', ')}]`);

@@ -14,7 +14,7 @@ export interface ModelOfLayers {
 export interface DescribingSection {
   readonly path: readonly string[];
   readonly section: Section;
-  /** Keys that give the number of layers, and how many units each counts per layer. */
+  /** Keys that give the number of layers; n if the key's value is n times that number. */
   readonly counts: Readonly<Record<string, number>>;
   readonly type: string | undefined;
   readonly traits: readonly Trait[];

@@ -80,7 +80,9 @@ const readState = ({ checkpoint }: QuantisedCheckpoint, name: string, table: Tab
   const parsed = stateSchema.safeParse(jsonOrNone(bytes));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    return refuse(`is no state of bitsandbytes: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
+    return refuse(
+      `is not a valid state of bitsandbytes: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`,
+    );
   }
   const state = parsed.data;
   return state.quant_type === table ? state : refuse(`says ${state.quant_type}`);

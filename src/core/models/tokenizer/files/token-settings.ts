@@ -57,13 +57,13 @@ const readAll = async (checkpoint: CheckpointIndex): Promise<TokenSettings> => {
   return { decoder: [], special: [...legacy, ...special], uses: usesOf(specials) };
 };
 
-/** @param of returns the token of an entry, whose key or value is the id */
+/** @param tokenOf makes a token of an entry, whose key or value is the id */
 const byId = (
   tokens: Record<string, unknown>,
-  of: (key: string, value: unknown) => AddedToken | undefined,
+  tokenOf: (key: string, value: unknown) => AddedToken | undefined,
 ): AddedToken[] =>
   Object.entries(tokens)
-    .map(([key, value]) => ({ id: Number(isObject(value) ? key : value), token: of(key, value) }))
+    .map(([key, value]) => ({ id: Number(isObject(value) ? key : value), token: tokenOf(key, value) }))
     .sort((a, b) => a.id - b.id)
     .flatMap(({ token }) => token ?? []);
 

@@ -39,7 +39,7 @@ export const showCost = (value: number, unit: 'bytes' | 'seconds' | 'count'): st
 
 const labelPixels = 64;
 
-/** Omits ticks whose labels would overlap. A logarithmic scale shows all ticks of a decade or none. */
+/** Omits ticks whose labels would overlap: a logarithmic scale gives all ticks of a decade, however close. */
 export const spaced = (ticks: readonly number[], at: (tick: number) => number): readonly number[] => {
   const kept: number[] = [];
   for (const tick of ticks) {

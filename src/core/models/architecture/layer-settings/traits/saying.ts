@@ -15,7 +15,7 @@ export interface Described {
 
 /** An encoding: one way in which a configuration gives each layer's setting. */
 export interface Saying {
-  /** Keys of the encoding; empty if loaders derive the value. */
+  /** Configuration keys that it uses; empty if loaders derive the value. */
   readonly keys: readonly string[];
   /**
    * Returns each layer's value; undefined if the section does not use this encoding.

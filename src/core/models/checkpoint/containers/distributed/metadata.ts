@@ -161,7 +161,7 @@ const placesIn = ({ items }: DictValue, file: string): ReadonlyMap<string, Value
   for (const [index, place] of items) {
     const fields = new Fields(index, classes.index, file);
     const key = fields.value('fqn');
-    if (typeof key !== 'string') throw invalidTorchFile(file, 'it places a key that is no text');
+    if (typeof key !== 'string') throw invalidTorchFile(file, 'a key of its index is not a text');
     const offset = fields.value('offset');
     if (offset === undefined || offset === null) continue;
     const at = placeKey(key, fields.counts('offset'));
