@@ -22,7 +22,7 @@ class Unpacker {
     const Kernels& kernels_;
     const Unpack what_;
     const std::byte* const bytes_;
-    std::vector<float> block_;  ///< a block of which only a part is needed
+    std::vector<float> block_;  ///< a block that is needed only in part
 };
 
 }  // namespace layerloom

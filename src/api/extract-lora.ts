@@ -1,5 +1,6 @@
 import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import { requireOut } from '../core/base/files/require-out.js';
+import { isCount } from '../core/base/is-count.js';
 import { doubtsOfBase } from '../core/measure/analysis/base-concerns.js';
 import type { Choice } from '../core/measure/extraction/choose-tensors.js';
 import type { ExtractionResult } from '../core/measure/extraction/extraction.js';
@@ -68,8 +69,7 @@ export const extractLora = async (
     throw invalidParameter('rank', rank, 'a whole number from 1 to 4096');
   if (energy !== undefined && !(energy > 0 && energy < 1))
     throw invalidParameter('energy', energy, 'a number above 0 and below 1');
-  if (!Number.isSafeInteger(seed) || seed < 0)
-    throw invalidParameter('seed', seed, 'a whole number, 0 or more');
+  if (!isCount(seed)) throw invalidParameter('seed', seed, 'a whole number, 0 or more');
   const wanted = { rank: most, energy, dtype: factorDtypeOf(dtype), seed };
   requireOut(options);
   const fetched = await bringModels([base, expert], options);

@@ -6,6 +6,7 @@ import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import { optionName } from '../core/base/errors/option-name.js';
 import { exists } from '../core/base/files/exists.js';
 import { version } from '../core/base/files/version.js';
+import { isCount } from '../core/base/is-count.js';
 import { Run, type RunControls } from '../core/engine/run.js';
 import { checkLoading } from '../core/loading/check-loading.js';
 import { readClaim } from '../core/measure/proof/claim.js';
@@ -241,8 +242,7 @@ const checkSample = (againstInputs: boolean, sample: number | undefined, seed: n
     throw invalidParameter('sample', sample, `nothing without ${optionName('againstInputs')}`);
   if (sample !== undefined && !(sample > 0 && sample <= 1))
     throw invalidParameter('sample', sample, 'a number above 0 and at most 1');
-  if (seed !== undefined && !(Number.isSafeInteger(seed) && seed >= 0))
-    throw invalidParameter('seed', seed, 'a whole number, 0 or more');
+  if (seed !== undefined && !isCount(seed)) throw invalidParameter('seed', seed, 'a whole number, 0 or more');
 };
 
 /** Returns why an output cannot be opened as a model or adapter, or what its index lacks; null if neither. */

@@ -9,7 +9,7 @@ import { clearLeftovers, type Leftovers } from './leftovers.js';
 
 /** Options of `ShardStore.gc`. */
 export interface GcOptions {
-  /** Keys of shards to keep, besides those that are linked or registered. */
+  /** Keys of further shards to keep; linked and registered ones always stay. */
   keep?: Iterable<string> | AsyncIterable<string> | undefined;
   /** Only list what would be removed. */
   dryRun?: boolean | undefined;

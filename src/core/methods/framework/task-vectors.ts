@@ -1,4 +1,5 @@
 import { itemAt } from '../../base/errors/lookup.js';
+import { isCount } from '../../base/is-count.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 import type { Consensus, Pruning } from '../operations/votes/consensus.js';
 import {
@@ -65,11 +66,7 @@ const int8Mask = flag(false);
 const rescale = (preset: boolean) =>
   oneOf<Rescale>('true, false, norm or density', [true, false, 'norm', 'density'], preset);
 
-const seed = numberParameter(
-  'a whole number, 0 or more',
-  (value) => Number.isSafeInteger(value) && value >= 0,
-  0,
-);
+const seed = numberParameter('a whole number, 0 or more', isCount, 0);
 
 const gamma = numberParameter('a share from 0 to 1', (value) => value >= 0 && value <= 1, 0.01);
 

@@ -88,7 +88,7 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
 
 export const draws = (formula: Formula<unknown>): boolean => operationOf(formula).draws?.(formula) ?? false;
 
-/** Returns the bytes that a thread needs besides its tile. */
+/** Returns the bytes that a thread needs beyond its tile. */
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;
 

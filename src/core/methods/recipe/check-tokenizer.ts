@@ -1,3 +1,4 @@
+import { isCount } from '../../base/is-count.js';
 import { nearest } from '../../base/nearest.js';
 import { isGiven, isObject } from '../../models/checkpoint/files/json.js';
 import type { TokenizerRequest, TokenSource } from '../../models/tokenizer/vocabulary.js';
@@ -113,8 +114,7 @@ const checkEmbedding = (
   return { kind: 'token', model: indexOf(model, references, [...path, 'model']), token: id };
 };
 
-const isToken = (id: unknown): id is string | number =>
-  typeof id === 'string' || (Number.isSafeInteger(id) && Number(id) >= 0);
+const isToken = (id: unknown): id is string | number => typeof id === 'string' || isCount(id);
 
 const checkKeys = (
   block: Readonly<Record<string, unknown>>,

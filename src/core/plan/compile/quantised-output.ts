@@ -111,9 +111,8 @@ const namesLayers = (settings: Settings, unconvertedKey?: string): boolean =>
 const refuseRenumbered = ({ compiled }: Composed, models: readonly CheckpointIndex[]): void => {
   if (compiled.layersLike === undefined) return;
   for (const model of models) {
-    const [tensor] = quantisedTensors(model);
-    if (tensor !== undefined && namesLayers(unreadSettings(model) ?? {}))
-      throw new LayerloomError('QUANTISED_WEIGHTS', { model: model.path, tensor });
+    const [tensor] = namesLayers(unreadSettings(model) ?? {}) ? quantisedTensors(model) : [];
+    if (tensor !== undefined) throw new LayerloomError('QUANTISED_WEIGHTS', { model: model.path, tensor });
   }
 };
 

@@ -130,10 +130,11 @@ export const fewElements = fault('few_elements', async (evidence, names) => {
       const { elements = 0, differing = null } = facts.get(name) ?? {};
       const beyond = beyondRounding(own, wanted, grain, [...sources.values()]);
       const isFew = (number: number, all: number) => number <= 2 || number < all * mostEdited;
-      const exact = isWhole ? beyond : differing !== null && isFew(differing, elements) ? differing : null;
-      const count = exact ?? beyond;
+      const known = isWhole ? beyond : differing;
+      const isExact = known !== null && isFew(known, elements);
+      const count = isExact ? known : beyond;
       return elements >= leastElements && count > 0 && isFew(beyond, own.length) && isFew(count, elements)
-        ? [{ name, count, elements, isExact: exact !== null }]
+        ? [{ name, count, elements, isExact }]
         : [];
     },
   );

@@ -79,7 +79,7 @@ export interface TensorMethodSpec<
   readonly models?: Count;
   readonly shared?: ParameterSpecs<Shared>;
   readonly perModel?: ParameterSpecs<PerModel>;
-  /** Dialects besides mergekit's, which is the default. */
+  /** Dialects in addition to mergekit's, the default. */
   readonly dialects?: readonly Dialect[];
   /** Statistics for recipes in `dialects`; not called for others. */
   statistics?(recipe: WholeModels<PerModel, Dialect>): NeededStatistics | undefined;

@@ -45,7 +45,7 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly isWhole?: true;
   /** True if random numbers select elements. */
   draws?(formula: Unparsed): boolean;
-  /** Bytes that a thread needs besides its tile; default 0. */
+  /** Bytes that a thread needs beyond its tile; default 0. */
   threadBytes?(formula: Unparsed, shape: Shape): number;
   lighter?(formula: Unparsed): string;
   operandShapes?(formula: Unparsed, shape: Shape): readonly Shape[];

@@ -1,3 +1,4 @@
+import { isCount } from '../../../base/is-count.js';
 import { nearest } from '../../../base/nearest.js';
 import { isSnakeCase, toCamelCase, toSnakeCase } from './case.js';
 import { invalidRecipe } from './invalid.js';
@@ -129,6 +130,4 @@ export const layerRange: Field = async (value) => {
 };
 
 const wholeNumber = (tree: Tree): number | undefined =>
-  tree.kind === 'leaf' && Number.isSafeInteger(tree.value) && Number(tree.value) >= 0
-    ? Number(tree.value)
-    : undefined;
+  tree.kind === 'leaf' && isCount(tree.value) ? tree.value : undefined;

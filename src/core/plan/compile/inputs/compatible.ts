@@ -271,8 +271,8 @@ const checkConfig = (
 /** Refuses other settings beside tensors that are copied unread: the output has only those of one model. */
 const checkUnread = (first: CheckpointIndex, other: CheckpointIndex): void => {
   const [a, b] = [first, other].map((one) => {
-    const settings = quantisedTensors(one).size === 0 ? undefined : unreadSettings(one);
-    return settings === undefined ? 'none' : unreadForm(settings);
+    const settings = unreadSettings(one);
+    return settings === undefined || quantisedTensors(one).size === 0 ? 'none' : unreadForm(settings);
   });
   if (a !== b)
     throw new LayerloomError('CONFIG_MISMATCH', {
