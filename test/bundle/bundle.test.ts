@@ -208,7 +208,7 @@ describe('a rebuilt study', () => {
     vi.spyOn(process.stdout, 'write').mockImplementation((text) => shown.push(String(text)) > 0);
     await expect(rebuildCommand({ file, out, experts: others })).rejects.toMatchObject({
       code: 'MERGES_DIFFER',
-      message: expect.stringMatching(/^6 merges are not as .* records them: swahili\/math-1\+swh-2\/default/),
+      message: expect.stringMatching(/^what .* records differs in 6 merges: swahili\/math-1\+swh-2\/default/),
     });
     vi.restoreAllMocks();
     expect(shown.join('')).toMatch(

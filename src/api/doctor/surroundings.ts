@@ -3,6 +3,7 @@ import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import { layerloomCommand } from '../../core/base/errors/command-line.js';
 import { reasonOf } from '../../core/base/errors/errors.js';
 import { isMissing } from '../../core/base/files/unless-missing.js';
+import { counted } from '../../core/base/format.js';
 import { hubCacheRoot } from '../../core/models/sources/hub/cache/hub-cache.js';
 import { findHarness, harnessName } from '../../study/evaluation/harness/harness-command.js';
 import { knownHarnessVersion } from '../../study/evaluation/harness/harness-process.js';
@@ -76,10 +77,7 @@ export const examineHarness = (env: NodeJS.ProcessEnv = process.env): HarnessFac
 
 export const hubCacheFinding = ({ path, models, unread }: HubCacheFacts): Finding =>
   unread === undefined
-    ? ok(
-        'hub cache',
-        models === undefined ? `none (${path})` : `${models} model${models === 1 ? '' : 's'} in ${path}`,
-      )
+    ? ok('hub cache', models === undefined ? `none (${path})` : `${counted(models, 'model')} in ${path}`)
     : warning(
         'hub cache',
         `${path} cannot be read: ${unread}`,

@@ -1,5 +1,5 @@
 import { groupBy } from '../../core/base/errors/lookup.js';
-import { formatBytes, formatSeconds, formatPercent as percent } from '../../core/base/format.js';
+import { counted, formatBytes, formatSeconds, formatPercent as percent } from '../../core/base/format.js';
 import { plainTable } from '../../core/base/table.js';
 import type { ExtractedTensor, ExtractionResult } from '../../core/measure/extraction/extraction.js';
 import { errorOf, rangeOf } from './truncated-text.js';
@@ -18,9 +18,9 @@ export const describeExtraction = (result: ExtractionResult): string => {
       percent(1 - errorOf(ofLayer) ** 2),
     ]);
   const count = (names: readonly unknown[], what: string) =>
-    names.length === 0 ? [] : [`${names.length} tensors ${what}`];
+    names.length === 0 ? [] : [`${counted(names.length, 'tensor')} ${what}`];
   return [
-    `LoRA adapter of ${expert} from ${base}: ${tensors.length} matrices, rank ${ranksOf(tensors)}; errors are ‖Δ − B·A‖ / ‖Δ‖`,
+    `LoRA adapter of ${expert} from ${base}: ${counted(tensors.length, 'matrix', 'matrices')}, rank ${ranksOf(tensors)}; errors are ‖Δ − B·A‖ / ‖Δ‖`,
     '',
     plainTable(table, 1),
     '',

@@ -32,7 +32,7 @@ export const describeWritten = ({
   const total = shards.reduce((sum, { bytes }) => sum + bytes, 0);
   const rate = written === 0 ? '' : `${formatRate(written, seconds)}, `;
   const took = `written in ${formatSeconds(seconds)} (${rate}${counted(threads, 'thread')})`;
-  const all = `${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${formatBytes(total)}`;
+  const all = `${counted(shards.length, 'shard')}, ${formatBytes(total)}`;
   return parts.length === 0
     ? `${all} ${took}`
     : `${all}: ${[...parts, `${formatBytes(written)} ${took}`].join(', ')}`;

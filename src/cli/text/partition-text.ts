@@ -1,7 +1,7 @@
 import type { Colors } from 'picocolors/types.js';
 import { groupBy } from '../../core/base/errors/lookup.js';
 import { visibleLine } from '../../core/base/errors/visible.js';
-import { formatCount, formatPercent } from '../../core/base/format.js';
+import { counted, formatCount, formatPercent } from '../../core/base/format.js';
 import { plainTable } from '../../core/base/table.js';
 import type { Partition, PartName } from '../../core/measure/partition/partition.js';
 import { partNames } from '../../core/measure/partition/partition.js';
@@ -27,7 +27,7 @@ export const describePartition = (partition: Partition, colours: Colors): string
     .filter((part) => parts[part].length > 0)
     .map((part) => [
       titles[part],
-      `${parts[part].length} tensors`,
+      counted(parts[part].length, 'tensor'),
       `${formatCount(parameters[part])} parameters`,
       formatPercent(parameters[part] / total),
     ]);

@@ -25,7 +25,7 @@ export const describeRecipe = ({ title, recipe, form }: MergePlan): string => {
   const settings = Object.entries(recipe).map(([key, value]) =>
     // The picture of layers shows these parameters.
     key === 'slices' && Array.isArray(value)
-      ? `${value.length} slices`
+      ? counted(value.length, 'slice')
       : `${key} ${describeValue(value, key)}`,
   );
   const name = form === 'adapter' ? `${title}, as a LoRA adapter` : title;
@@ -78,8 +78,11 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
     drawLayers(plan, colours),
     '',
     plainTable([
-      ['architecture', `${architecture.family}, ${architecture.layers} layers`],
-      ['output', `${formatCount(cost.parameters)} parameters, ${tensors} tensors in ${shards.length} shards`],
+      ['architecture', `${architecture.family}, ${counted(architecture.layers, 'layer')}`],
+      [
+        'output',
+        `${formatCount(cost.parameters)} parameters, ${counted(tensors, 'tensor')} in ${counted(shards.length, 'shard')}`,
+      ],
       ['copied', formatBytes(cost.bytesCopied)],
       ['computed', formatBytes(cost.bytesComputed)],
       ...downloadRows(plan.download),

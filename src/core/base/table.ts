@@ -1,5 +1,6 @@
 import Table from 'cli-table3';
 import { visibleLine } from './errors/visible.js';
+import { counted } from './format.js';
 
 const borders = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
   side,
@@ -91,8 +92,6 @@ export interface ShardLine {
   readonly tensors: number;
 }
 
-export const countTensors = (count: number): string => `${count} ${count === 1 ? 'tensor' : 'tensors'}`;
-
 const shardName = /^(.{0,100}?)(\d{1,9})(-of-\d+\..*)$/;
 
 const rangeOfFiles = (first: string, last: string): string => {
@@ -109,7 +108,7 @@ export const shardRows = (shards: readonly ShardLine[], sizeOf: (bytes: number) 
     ({ tensors, bytes }) => `${tensors} ${sizeOf(bytes)}`,
     (first, last) => [
       first === last ? first.file : `${rangeOfFiles(first.file, last.file)}, each`,
-      countTensors(first.tensors),
+      counted(first.tensors, 'tensor'),
       sizeOf(first.bytes),
     ],
   );

@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { layerloomCommand } from '../../core/base/errors/command-line.js';
 import { visibleLine } from '../../core/base/errors/visible.js';
 import { version } from '../../core/base/files/version.js';
+import { counted } from '../../core/base/format.js';
 import { cardName } from '../../core/models/checkpoint/files/file-names.js';
 import type { ExperimentRecord } from '../experiment/record/experiment-record.js';
 import { trainedName } from '../experiment/scoring/requests/training-facts.js';
@@ -38,8 +39,8 @@ const readmeOf = ({ record, results }: AboutStudy): string => {
 
 ${writtenMark}, by layerloom ${version}. The study was made by layerloom ${cell(record.layerloom)}.
 
-It has ${done} merges of language models (of ${merges.length} planned), ${references.length} models that they are
-compared with, and ${results} results${tasks === '' ? '' : ` (${cell(tasks)})`}. The weights are not here: the commands
+It has ${counted(done, 'merge')} of language models (of ${merges.length} planned), ${counted(references.length, 'model')} that they are
+compared with, and ${counted(results, 'result')}${tasks === '' ? '' : ` (${cell(tasks)})`}. The weights are not here: the commands
 below make them again from the experts.
 
 ## Tables and report

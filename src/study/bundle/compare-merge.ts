@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { namesIn, unlessMissing } from '../../core/base/files/unless-missing.js';
 import { version } from '../../core/base/files/version.js';
 import { reading, writing } from '../../core/base/files/writing.js';
+import { counted } from '../../core/base/format.js';
 import { hashHere } from '../../core/engine/output/checksums.js';
 import { makeDirectories } from '../../core/engine/output/durable.js';
 import { staysInside } from '../../core/models/address/file-name.js';
@@ -176,8 +177,7 @@ export class Comparing {
   }
 }
 
-const describe = (files: readonly string[]): string =>
-  files.length === 1 ? '1 file' : `${files.length} files`;
+const describe = (files: readonly string[]): string => counted(files.length, 'file');
 
 const sha256Of = (path: string): Promise<string> => reading(path, () => hashHere(path));
 

@@ -1,5 +1,5 @@
 import { itemAt } from '../../../core/base/errors/lookup.js';
-import { formatBytes, formatSeconds, formatPercent as percent } from '../../../core/base/format.js';
+import { counted, formatBytes, formatSeconds, formatPercent as percent } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import { wrap } from '../../../core/base/wrap.js';
 import type { Overlap } from '../../../core/measure/analysis/overlap.js';
@@ -64,7 +64,7 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
     ...describeProposals(result),
     '',
     `${out}/index.html`,
-    `${result.files.length} files${bytesRead > 0 ? `, ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}` : ''}`,
+    `${counted(result.files.length, 'file')}${bytesRead > 0 ? `, ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}` : ''}`,
   ].join('\n');
 };
 
@@ -80,7 +80,7 @@ const describeExperts = ({ shares }: AnalysisResult): string[] =>
     return [
       '',
       ...wrap(
-        `${name}: ${percent(total)} of the change is in ${all.length} experts, the most in ${shown}; an even share is ${percent(total / all.length)}`,
+        `${name}: ${percent(total)} of the change is in ${counted(all.length, 'expert')}, the most in ${shown}; an even share is ${percent(total / all.length)}`,
         textWidth(),
       ),
     ];
@@ -125,7 +125,7 @@ const describeProposals = ({ proposals, experts }: AnalysisResult): string[] => 
   return [
     '',
     ...wrap(
-      `Proposed swaps of ${layers} layers, by where the largest changes are (a heuristic of ours):`,
+      `Proposed swaps of ${counted(layers, 'layer')}, by where the largest changes are (a heuristic of ours):`,
       textWidth(),
     ),
     '',

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Attestation } from '../../../api/attest.js';
+import { counted } from '../../../core/base/format.js';
 import { signerText } from './signer-text.js';
 
 export const describeAttestation = ({ out, statement, signature, bom }: Attestation): string =>
@@ -7,11 +8,13 @@ export const describeAttestation = ({ out, statement, signature, bom }: Attestat
     ...(statement === null
       ? []
       : [
-          `${join(out, statement.file)}: ${statement.files} files of weights, ${statement.identified} of ${statement.inputs} input files by SHA-256`,
+          `${join(out, statement.file)}: ${counted(statement.files, 'file')} of weights, ${statement.identified} of ${counted(statement.inputs, 'input file')} by SHA-256`,
           `tensors, in any layout: ${statement.tensors}`,
         ]),
     ...(signature === null
       ? []
-      : [`${join(out, signature.file)}: ${signature.files} files signed by ${signerText(signature)}`]),
+      : [
+          `${join(out, signature.file)}: ${counted(signature.files, 'file')} signed by ${signerText(signature)}`,
+        ]),
     ...(bom === null ? [] : [`${bom}: bill of materials, CycloneDX 1.7`]),
   ].join('\n');

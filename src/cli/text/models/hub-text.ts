@@ -1,5 +1,5 @@
 import type { RangeCacheListing } from '../../../api/range-cache.js';
-import { formatBytes } from '../../../core/base/format.js';
+import { counted, formatBytes } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { PushResult } from '../../../core/models/sources/hub/push/upload/push-result.js';
 import type { RangeCacheEntry } from '../../../core/models/sources/ranges/list.js';
@@ -19,7 +19,7 @@ export const describePush = ({ url, revision, commit, files, bytesSent }: PushRe
     plainTable(files.map(({ name, bytes: size, state }) => [name, formatBytes(size), states[state]])),
     '',
     isPlanned
-      ? `${url}: ${files.length} files, ${formatBytes(bytes)}, to ${revision}`
+      ? `${url}: ${counted(files.length, 'file')}, ${formatBytes(bytes)}, to ${revision}`
       : commit === undefined
         ? `${url}: nothing to change, ${revision} has these files`
         : `${url}: ${formatBytes(bytesSent)} sent, ${revision} is now ${commit}`,
@@ -35,13 +35,13 @@ const present = ({ files }: RangeCacheEntry): string => {
 const rowOf = (entry: RangeCacheEntry): readonly string[] => [
   `${entry.id}@${entry.commit.slice(0, 7)}`,
   present(entry),
-  `in ${entry.files.length} ${entry.files.length === 1 ? 'file' : 'files'}`,
+  `in ${counted(entry.files.length, 'file')}`,
   entry.lastUse === undefined ? 'never used' : `used ${entry.lastUse.toISOString().slice(0, 10)}`,
 ];
 
 export const describeRangeCache = ({ directory, models, bytes }: RangeCacheListing): string =>
   [
-    `${directory}: ${models.length} ${models.length === 1 ? 'model' : 'models'}, ${formatBytes(bytes)} on the disk`,
+    `${directory}: ${counted(models.length, 'model')}, ${formatBytes(bytes)} on the disk`,
     ...(models.length === 0 ? [] : [plainTable(models.map(rowOf))]),
   ].join('\n');
 
@@ -50,7 +50,7 @@ export const describeClearedCache = (
   isDryRun: boolean,
 ): string =>
   [
-    `${isDryRun ? 'would remove' : 'removed'} ${removed.length} ${removed.length === 1 ? 'model' : 'models'}, ${formatBytes(freed)}`,
+    `${isDryRun ? 'would remove' : 'removed'} ${counted(removed.length, 'model')}, ${formatBytes(freed)}`,
     ...(removed.length === 0 ? [] : [plainTable(removed.map(rowOf))]),
     ...inUse.map(({ id, commit }) => `kept ${id}@${commit.slice(0, 7)}, which a process is using`),
     ...foreign.map((reason) => `kept what is in it: ${reason}`),

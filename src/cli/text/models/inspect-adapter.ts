@@ -1,6 +1,6 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
-import { formatBytes, formatCount } from '../../../core/base/format.js';
-import { countTensors, plainTable } from '../../../core/base/table.js';
+import { counted, formatBytes, formatCount } from '../../../core/base/format.js';
+import { plainTable } from '../../../core/base/table.js';
 import { formatLayers } from '../../../core/methods/framework/layer-set.js';
 import type { Adapter } from '../../../core/models/adapters/adapter.js';
 import { elementsOf } from '../../../core/tensor/reference.js';
@@ -96,7 +96,7 @@ export const describeAdapter = (summary: AdapterSummary): string => {
     `rank ${one.rank}`,
     `alpha ${short(one.alpha)}`,
     `scale ${short(one.scale)}`,
-    countTensors(one.tensors),
+    counted(one.tensors, 'tensor'),
     formatCount(one.parameters),
   ]);
   return [

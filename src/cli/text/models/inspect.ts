@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { visibleLine } from '../../../core/base/errors/visible.js';
-import { formatBytes, formatCount } from '../../../core/base/format.js';
-import { countTensors, joinRuns, plainTable, shardRows } from '../../../core/base/table.js';
+import { counted, formatBytes, formatCount } from '../../../core/base/format.js';
+import { joinRuns, plainTable, shardRows } from '../../../core/base/table.js';
 import { type Architecture, describeArchitecture } from '../../../core/models/architecture/architecture.js';
 import type { CheckpointIndex } from '../../../core/models/checkpoint/checkpoint.js';
 import { elementsOf, storedBytes, type TensorReference } from '../../../core/tensor/reference.js';
@@ -88,7 +88,7 @@ export const summariseCheckpoint = (checkpoint: CheckpointIndex): CheckpointSumm
 };
 
 const sizes = ({ tensors, parameters, bytes }: Totals): string[] => [
-  countTensors(tensors),
+  counted(tensors, 'tensor'),
   formatCount(parameters),
   formatBytes(bytes),
 ];
@@ -107,7 +107,7 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
   const { architecture, dtypes, shards, layers, outside, sideFiles, unread } = summary;
   const known = architecture.known
     ? ''
-    : ` (unknown to layerloom: ${architecture.unrecognised.length} tensors such as ${architecture.unrecognised[0]})`;
+    : ` (unknown to layerloom: ${counted(architecture.unrecognised.length, 'tensor')} such as ${architecture.unrecognised[0]})`;
   return [
     visibleLine(summary.path),
     '',

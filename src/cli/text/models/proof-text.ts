@@ -1,4 +1,5 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
+import { counted } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { MergeProof, ProofVerdict, ProvenTensor } from '../../../core/measure/proof/proof.js';
 import { percent } from './sample-text.js';
@@ -23,7 +24,7 @@ export const describeProof = (proof: MergeProof): string => {
     .map((state) => `${count(state)} ${state}`);
   return [
     `${visibleLine(out)}: ${words[verdict]}${sample === null ? '' : `, in a sample of ${percent(sample.drawnElements / Math.max(1, sample.elements))}`}`,
-    `${tensors.length} tensors against ${visibleLine(against)} (${method}): ${states.join(', ')}`,
+    `${counted(tensors.length, 'tensor')} against ${visibleLine(against)} (${method}): ${states.join(', ')}`,
     plainTable(inputs.map(({ name, path, commit }) => [name, commit ?? path])),
     ...faults.map(({ kind, sentence }) => `${kind}: ${visibleLine(sentence)}`),
     ...(wrong.length === 0 ? [] : [plainTable(wrong.slice(0, mostTensors).map(rowOf))]),

@@ -1,4 +1,4 @@
-import { formatPercent as percent } from '../../../core/base/format.js';
+import { counted, formatPercent as percent } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { QuantisedOutput } from '../../../core/engine/output/record/kept-changes.js';
 import { isLost, type KeptChange } from '../../../core/methods/operations/quantised/kept-change.js';
@@ -26,7 +26,8 @@ export const describeQuantised = ({ scheme, layers, all }: QuantisedOutput): str
 export const warningsOfQuantised = ({ scheme, layers, all }: QuantisedOutput): string[] => {
   const lost = layers.filter(isLost);
   if (lost.length === 0 && !isLost(all)) return [];
-  const which = lost.length === layers.length ? 'every layer' : `${lost.length} of ${layers.length} layers`;
+  const which =
+    lost.length === layers.length ? 'every layer' : `${lost.length} of ${counted(layers.length, 'layer')}`;
   return [
     `in ${scheme} less than half of the change survives in ${which} (norm or cosine below one half): the quantised model may have lost what the model learnt`,
   ];

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
-import { formatBytes, formatSeconds } from '../../../core/base/format.js';
+import { counted, formatBytes, formatSeconds } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { PlannedDownload } from '../../../core/plan/plan.js';
 import type { MergeOutcome } from '../../../study/batch/merge-tracker.js';
@@ -30,10 +30,10 @@ export const describeCost = (
     ['without sharing', formatBytes(cost.bytesPlain)],
     [
       'distinct',
-      `${formatBytes(cost.bytesDistinct)} in ${cost.shards} shards${times(cost.bytesPlain, cost.bytesDistinct)}`,
+      `${formatBytes(cost.bytesDistinct)} in ${counted(cost.shards, 'shard')}${times(cost.bytesPlain, cost.bytesDistinct)}`,
     ],
     ...(cost.bytesVerbatim > 0 ? [['linked from inputs', formatBytes(cost.bytesVerbatim)]] : []),
-    ['to write', `${formatBytes(cost.bytesToWrite)} in ${cost.shardsToWrite} shards`],
+    ['to write', `${formatBytes(cost.bytesToWrite)} in ${counted(cost.shardsToWrite, 'shard')}`],
     [
       'to read',
       `${formatBytes(cost.bytesToRead)}${cost.bytesReadAgain > 0 ? `, ${formatBytes(cost.bytesReadAgain)} of it twice, to finish the first merges early` : ''}`,
@@ -80,18 +80,18 @@ export const describeStages = (stages: readonly Stage<ExperimentMerge>[]): strin
     written += bytesToWrite;
     return [
       `after ${formatBytes(written)}`,
-      countOf(merges.length),
+      counted(merges.length, 'merge'),
       namesOf(merges.map(({ merge }) => merge)),
     ];
   });
   const shown = rows.slice(0, mostStages);
   const hidden = stages.slice(mostStages).reduce((total, { merges }) => total + merges.length, 0);
   const all =
-    hidden === 0 ? shown : [...shown, [`after ${formatBytes(written)}`, countOf(hidden), 'the others']];
+    hidden === 0
+      ? shown
+      : [...shown, [`after ${formatBytes(written)}`, counted(hidden, 'merge'), 'the others']];
   return `finished in this order, by bytes written:\n${plainTable(all, 3)}`;
 };
-
-const countOf = (merges: number): string => `${merges} ${merges === 1 ? 'merge' : 'merges'}`;
 
 const mostNamed = 4;
 
@@ -140,7 +140,7 @@ export const describeMerges = (merges: readonly ExperimentMerge[], all: boolean)
           return [
             first.language,
             first.method,
-            pairs === 1 ? pair(first) : `${pairs} pairs`,
+            pairs === 1 ? pair(first) : counted(pairs, 'pair'),
             `${some.length}`,
           ];
         });
@@ -175,10 +175,10 @@ export const describeOutcomes = (
     isNothingLeft
       ? merges.length === 0
         ? pending > 0
-          ? `${countOf(pending)} recorded, none written`
+          ? `${counted(pending, 'merge')} recorded, none written`
           : 'no merges: the experiment only scores models'
         : `nothing left to do: all ${merges.length} merges exist`
-      : `${done} of ${merges.length} merges, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
-    ...(pending === 0 || merges.length === 0 ? [] : [`  ${countOf(pending)} recorded, not written`]),
+      : `${done} of ${counted(merges.length, 'merge')}, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
+    ...(pending === 0 || merges.length === 0 ? [] : [`  ${counted(pending, 'merge')} recorded, not written`]),
   ].join('\n');
 };

@@ -61,7 +61,7 @@ export const describeImport = ({ directory, imported }: ImportOutcome): string =
       ? []
       : [plainTable(imported.map(({ model, task, file }) => [model, task, file])), '']),
     directory,
-    `${imported.length} results imported`,
+    `${counted(imported.length, 'result')} imported`,
   ].join('\n');
 
 const mostNamed = 3;
@@ -79,7 +79,7 @@ export const describeScoring = ({
   const named = running.map((name) => `${name}${of.get(name) ?? ''}`);
   const more = named.length > mostNamed ? ` and ${named.length - mostNamed} more` : '';
   return [
-    `${done} of ${total} models done${failed === 0 ? '' : `, ${failed} of them failed`}`,
+    `${done} of ${counted(total, 'model')} done${failed === 0 ? '' : `, ${failed} of them failed`}`,
     ...(secondsLeft === null || secondsLeft === 0 ? [] : [`${formatSeconds(secondsLeft)} left`]),
     ...(named.length === 0 ? [] : [`scoring ${named.slice(0, mostNamed).join(', ')}${more}`]),
     ...(named.length === 0 && waiting > 0 ? [`waiting for ${waiting}`] : []),

@@ -11,7 +11,7 @@ import { describeRefused } from './batch-text.js';
 import { inPlaceRows } from './in-place-text.js';
 
 export const describeStep = ({ title, limit, candidates, kept, spent }: SearchStep): string =>
-  `${title}: ${candidates.length} configurations on ${limit} problems, ${spent} problem-evaluations so far; ` +
+  `${title}: ${counted(candidates.length, 'configuration')} on ${counted(limit, 'problem')}, ${counted(spent, 'problem-evaluation')} so far; ` +
   (kept.length <= 1 ? `best: ${kept[0] ?? 'none'}` : `${kept.length} continue, best ${kept[0]}`);
 
 export const describeSearch = (search: SearchRecord): string => {
@@ -34,7 +34,7 @@ export const describeSearch = (search: SearchRecord): string => {
     path,
     '',
     ...proposalLines(search),
-    `choice: ${choice} (${search.language}, ${search.pairs.length} ${search.pairs.length === 1 ? 'pair' : 'pairs'})`,
+    `choice: ${choice} (${search.language}, ${counted(search.pairs.length, 'pair')})`,
     ...heldOutLines(search),
     `spent: ${spent} problem-evaluations of ${budget} allowed, ${((100 * spent) / grid).toFixed(1)} % of the grid's ${grid}`,
     ...(heldOut === null ? [] : ['The choice did not use the held-out problems.']),
@@ -100,7 +100,9 @@ const notTriedLines = ({ notTried, otherPairs, first, tried }: SearchPlan): stri
 const proposalLines = ({ proposal, pairs }: SearchRecord): string[] =>
   proposal === null
     ? []
-    : [`first: ${proposal.name}, which the analysis proposes for ${proposal.pairs} of ${pairs.length} pairs`];
+    : [
+        `first: ${proposal.name}, which the analysis proposes for ${proposal.pairs} of ${counted(pairs.length, 'pair')}`,
+      ];
 
 const mostNamed = 8;
 

@@ -1,4 +1,5 @@
 import { optionName } from '../../../core/base/errors/option-name.js';
+import { counted } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { ChosenBy, SelectionByRole } from '../../../study/search/select/select-by-role.js';
 
@@ -50,7 +51,7 @@ export const describeSelection = ({
     `score: standardised over ${scores.length} candidates${hasRoles ? ', each role separately,' : ''} and averaged over benchmarks (${tasks.join(', ')}); distance: 1 − cosine of task vectors, to the nearest one chosen; diversity: the distance, standardised over pairs`,
     ...Object.entries(measured).map(
       ([task, { rows, problems }]) =>
-        `chosen by ${problems} problems of ${task}${rows === 'all' ? '' : ` (${rows})`}: scores of the chosen checkpoints on these are too high; report others`,
+        `chosen by ${counted(problems, 'problem')} of ${task}${rows === 'all' ? '' : ` (${rows})`}: scores of the chosen checkpoints on these are too high; report others`,
     ),
     ...(spared.length === 0
       ? []

@@ -2,6 +2,7 @@ import { explainTensor, type MergePlanOptions, planMerge } from '../../../api/pl
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { pick } from '../../../core/base/errors/lookup.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
+import { counted } from '../../../core/base/format.js';
 import { checkRun } from '../../../core/engine/check-run.js';
 import { checkThreads } from '../../../core/engine/run.js';
 import { type MergeResult, runPlan } from '../../../core/engine/run-plan.js';
@@ -145,4 +146,4 @@ const describeResult = (plan: MergePlan, result: MergeResult): string =>
   ].join('\n');
 
 const describeKept = ({ rows, rowsKept, parameters, parametersKept }: Kept): string =>
-  `  kept from the expert: ${rowsKept} of ${rows} rows, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters\n  (per tensor in layerloom.json)`;
+  `  kept from the expert: ${rowsKept} of ${counted(rows, 'row')}, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters\n  (per tensor in layerloom.json)`;

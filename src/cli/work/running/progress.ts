@@ -1,5 +1,5 @@
 import cliProgress from 'cli-progress';
-import { formatBytes, formatRate, formatSeconds } from '../../../core/base/format.js';
+import { counted, formatBytes, formatRate, formatSeconds } from '../../../core/base/format.js';
 import type { Progress } from '../../../core/engine/run.js';
 
 const lineMs = 5000;
@@ -23,7 +23,7 @@ const units: Partial<Record<Progress['phase'], string>> = { checksums: 'files', 
 const [settledSeconds, settledShare] = [3, 0.01];
 
 const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
-  const ofBatch = merges === undefined ? '' : `, ${merges.done} of ${merges.total} merges`;
+  const ofBatch = merges === undefined ? '' : `, ${merges.done} of ${counted(merges.total, 'merge')}`;
   const unit = units[phase];
   if (unit !== undefined) return `${work[phase]}: ${done} of ${total} ${unit}`;
   const amount = `${work[phase]}: ${formatBytes(done)} of ${formatBytes(total)}`;

@@ -1,6 +1,6 @@
 import { bundle } from '../../../api/bundle.js';
 import { visibleLine } from '../../../core/base/errors/visible.js';
-import { formatBytes } from '../../../core/base/format.js';
+import { counted, formatBytes } from '../../../core/base/format.js';
 import type { EntryKind } from '../../../study/bundle/names.js';
 import type { Bundle, BundleOptions } from '../../../study/bundle/write-bundle.js';
 import type { OutputOptions } from '../../options/output.js';
@@ -33,9 +33,11 @@ const words: Readonly<Record<EntryKind, string>> = {
 
 const describe = ({ out, bytes, sha256, merges, kinds, leftOut }: Bundle): string =>
   [
-    `${out}: ${formatBytes(bytes)}, ${merges} merges${sha256 === null ? '; nothing was written' : `, SHA-256 ${sha256}`}`,
+    `${out}: ${formatBytes(bytes)}, ${counted(merges, 'merge')}${sha256 === null ? '; nothing was written' : `, SHA-256 ${sha256}`}`,
     ...kinds
       .filter(({ files }) => files > 0)
-      .map(({ kind, files, bytes: own }) => `  ${words[kind]}: ${files} files, ${formatBytes(own)}`),
+      .map(
+        ({ kind, files, bytes: own }) => `  ${words[kind]}: ${counted(files, 'file')}, ${formatBytes(own)}`,
+      ),
     ...(leftOut.length === 0 ? [] : [`left out: ${visibleLine(leftOut.join(', '))}`]),
   ].join('\n');

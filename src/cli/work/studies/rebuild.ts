@@ -2,7 +2,7 @@ import { rebuild } from '../../../api/rebuild.js';
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { visibleLine } from '../../../core/base/errors/visible.js';
-import { formatBytes } from '../../../core/base/format.js';
+import { counted, formatBytes } from '../../../core/base/format.js';
 import type { OtherMerge } from '../../../study/bundle/make-again.js';
 import type { RebuildOptions, RebuiltStudy } from '../../../study/bundle/rebuild-study.js';
 import type { OutputOptions } from '../../options/output.js';
@@ -36,7 +36,7 @@ export const rebuildCommand = async (options: RebuildCommandOptions): Promise<vo
 
 const describe = ({ out, files, bytes, merges, again }: RebuiltStudy): string =>
   [
-    `${out}: ${files} files, ${formatBytes(bytes)}, ${merges} merges`,
+    `${out}: ${counted(files, 'file')}, ${formatBytes(bytes)}, ${counted(merges, 'merge')}`,
     ...(again === null
       ? []
       : [

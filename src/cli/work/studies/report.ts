@@ -2,7 +2,7 @@ import { type WriteReportOptions, writeReport } from '../../../api/report.js';
 import { watchStudy } from '../../../api/watch-study.js';
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
-import { formatBytes } from '../../../core/base/format.js';
+import { counted, formatBytes } from '../../../core/base/format.js';
 import type { OutputOptions } from '../../options/output.js';
 import { note, printNext, warn } from '../../print.js';
 import { interruptible } from '../running/interrupt.js';
@@ -38,7 +38,7 @@ export const reportCommand = async (options: ReportCommandOptions): Promise<void
     result,
     { json, quiet },
     ({ out, bytes, merges, results, tables }) =>
-      `${out}: ${formatBytes(bytes)}, ${merges} merges, ${results} results, ${tables} tables`,
+      `${out}: ${formatBytes(bytes)}, ${counted(merges, 'merge')}, ${counted(results, 'result')}, ${counted(tables, 'table')}`,
   );
   if (result.merges > 0 && result.results === 0 && !json && !quiet)
     printNext(layerloomCommand('evaluate', argument(directory)));

@@ -3,6 +3,7 @@ import {
   type SearchExperimentOptions,
   searchExperiment,
 } from '../../../api/search-experiment.js';
+import { counted } from '../../../core/base/format.js';
 import { checkThreads } from '../../../core/engine/run.js';
 import type { OutputOptions } from '../../options/output.js';
 import { note, printEvent, printLine, warn } from '../../print.js';
@@ -57,7 +58,9 @@ export const searchCommand = async ({
         const { merge, rows, done, total } = progress;
         if (json) printEvent('scored', progress);
         else if (!quiet)
-          note(`problems ${rows[0]} to ${rows[1] - 1}: ${done} of ${total} merges scored (${merge})`);
+          note(
+            `problems ${rows[0]} to ${rows[1] - 1}: ${done} of ${counted(total, 'merge')} scored (${merge})`,
+          );
       },
       onWarning,
     }),

@@ -1,6 +1,7 @@
 import { checkTaskData, type TaskDataReport } from '../../../api/task-data.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { groupBy } from '../../../core/base/errors/lookup.js';
+import { counted } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import { benchmarks, tasksOf } from '../../../study/evaluation/data/benchmarks.js';
 import type { OutputOptions } from '../../options/output.js';
@@ -60,7 +61,7 @@ const describeData = ({ directory, tasks, absent }: TaskDataReport): string => {
     .filter(({ benchmark, state }) => state !== 'missing' && !isAbsent(benchmark))
     .map(({ benchmark, language, task, state, problems }) => [
       ...[benchmark, language, task],
-      state === 'there' ? `${problems} problems` : state,
+      state === 'there' ? counted(problems, 'problem') : state,
     ]);
   const missing = groupBy(
     tasks.filter(({ benchmark, state }) => state === 'missing' && !isAbsent(benchmark)),

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { counted } from '../../../core/base/format.js';
 import { isHubId } from '../../../core/models/address/remote.js';
 import { type TryOptions, tryModels } from '../../../study/evaluation/try-models.js';
 import type { OutputOptions } from '../../options/output.js';
@@ -22,7 +23,8 @@ export const tryCommand = async ({ words, json, quiet, ...options }: TryCommandO
     });
   const display = new StatusLine(process.stderr);
   const report = (done: number) => {
-    if (!quiet) display.show(`${done} of ${models.length} models; ${models[done] ?? 'done'}`, `${done}`);
+    if (!quiet)
+      display.show(`${done} of ${counted(models.length, 'model')}; ${models[done] ?? 'done'}`, `${done}`);
   };
   const trials = await interruptible((signal) =>
     tryModels(models, prompt, { ...options, signal, onModel: report }),

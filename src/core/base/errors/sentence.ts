@@ -1,3 +1,4 @@
+import { counted } from '../format.js';
 import { gigabytes } from './gigabytes.js';
 
 // An error's message is a sentence with gaps that its details fill.
@@ -56,10 +57,11 @@ export const also =
   (_details: Details): string =>
     '';
 
+/** Writes a number, with or without a unit: `2`; `2 layers`. */
 export const number =
-  <Name extends string>(name: Name) =>
+  <Name extends string>(name: Name, unit?: string) =>
   (details: { [N in Name]: number }): string =>
-    String(details[name]);
+    unit === undefined ? String(details[name]) : counted(details[name], unit);
 
 export const size =
   <Name extends string>(name: Name) =>
@@ -77,9 +79,9 @@ export const joined =
     details[name].join(between);
 
 export const length =
-  <Name extends string>(name: Name) =>
+  <Name extends string>(name: Name, item?: string) =>
   (details: { [N in Name]: readonly unknown[] }): string =>
-    String(details[name].length);
+    item === undefined ? String(details[name].length) : counted(details[name].length, item);
 
 export const each =
   <Name extends string, Item>(name: Name, words: (item: Item) => string, shown?: number) =>

@@ -4,6 +4,7 @@ import { argument, layerloomCommand } from '../../base/errors/command-line.js';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { exists } from '../../base/files/exists.js';
 import { reading } from '../../base/files/writing.js';
+import { counted } from '../../base/format.js';
 import type { ContainerReader, WeightsIndex } from './containers/container-reader.js';
 import {
   findWeights,
@@ -227,7 +228,7 @@ const whyNot = (names: readonly string[], directory: string): string => {
   if (isInFolder === true)
     return whyNoWeights(
       names,
-      `it has ${loose.length} ${loose.length === 1 ? 'file' : 'files'} of ${name} and no ${index?.name}, which is written last: its save has not finished, or its copy is incomplete`,
+      `it has ${counted(loose.length, 'file')} of ${name} and no ${index?.name}, which is written last: its save has not finished, or its copy is incomplete`,
     );
   if (loose.every(isPart))
     return whyNoWeights(
@@ -240,6 +241,6 @@ const whyNot = (names: readonly string[], directory: string): string => {
   if (loose.some(isOfRank)) return whyNoWeights(names, `its files hold parts of tensors; ${joinRanks}`);
   return whyNoWeights(
     names,
-    `it has ${loose.length} files of weights${readerOf(String(loose[0])).index === undefined ? '; give' : ' and no index of them; download the index too, or give'} one of them, such as ${join(directory, String(loose[0]))}`,
+    `it has ${counted(loose.length, 'file')} of weights${readerOf(String(loose[0])).index === undefined ? '; give' : ' and no index of them; download the index too, or give'} one of them, such as ${join(directory, String(loose[0]))}`,
   );
 };

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { version } from '../../../core/base/files/version.js';
 import { reading } from '../../../core/base/files/writing.js';
+import { counted } from '../../../core/base/format.js';
 import { splitName } from '../../../core/models/address/name.js';
 import { provenanceName } from '../../../core/models/checkpoint/files/file-names.js';
 import { openModel } from '../../../core/models/reading/read-model.js';
@@ -152,7 +153,7 @@ const warningOf = (
   settings: EvaluationSettings,
 ): string[] => {
   const textOf = ({ fewshot, seed, maxTokens, sampling }: Asked): string =>
-    `${fewshot} shots, seed ${seed}, ${sampling === null ? 'greedy answers' : `answers sampled with ${sampling}`} and ${maxTokens === null ? "the task's own token limit" : `at most ${maxTokens} tokens`}`;
+    `${counted(fewshot, 'shot')}, seed ${seed}, ${sampling === null ? 'greedy answers' : `answers sampled with ${sampling}`} and ${maxTokens === null ? "the task's own token limit" : `at most ${maxTokens} tokens`}`;
   const asked = samplesOf(task, settings).map(({ sample }) =>
     textOf({
       fewshot: settings.fewshotOf(task) ?? result.fewshot,

@@ -1,5 +1,4 @@
-import { formatCount } from '../../../core/base/format.js';
-import { countTensors } from '../../../core/base/table.js';
+import { counted, formatCount } from '../../../core/base/format.js';
 import type {
   Comparison,
   TensorComparison,
@@ -17,11 +16,11 @@ const weightsVerdict = (comparison: Comparison): string => {
   const { tensors, equal, sameValues } = comparison;
   if (equal) {
     const parameters = tensors.reduce((total, { elements }) => total + elements, 0);
-    return `equal to the bit: ${countTensors(tensors.length)}, ${formatCount(parameters)} parameters`;
+    return `equal to the bit: ${counted(tensors.length, 'tensor')}, ${formatCount(parameters)} parameters`;
   }
   if (sameValues) {
     const stored = tensors.filter(({ state }) => state === 'sameValues').length;
-    return `equal in every value, not in every bit: ${stored} of ${countTensors(tensors.length)} have another dtype, or zeros or NaN with other bits`;
+    return `equal in every value, not in every bit: ${stored} of ${counted(tensors.length, 'tensor')} have another dtype, or zeros or NaN with other bits`;
   }
   const compared = tensors.filter(({ state }) => state !== 'onlyInA' && state !== 'onlyInB');
   const differing = compared.filter((tensor) => !isSame(tensor));
@@ -30,7 +29,7 @@ const weightsVerdict = (comparison: Comparison): string => {
   const of =
     differing.length === 0
       ? `the ${compared.length} tensors in both models are equal`
-      : `${differing.length} of ${countTensors(compared.length)} ${differing.length === 1 ? 'differs' : 'differ'}, ${whereOf(differing, comparison)}`;
+      : `${differing.length} of ${counted(compared.length, 'tensor')} ${differing.length === 1 ? 'differs' : 'differ'}, ${whereOf(differing, comparison)}`;
   return lacking === '' ? of : `${of}; ${lacking}`;
 };
 
@@ -41,7 +40,7 @@ const lackingOf = (tensors: readonly TensorComparison[]): string =>
   (['onlyInA', 'onlyInB'] as const)
     .map((state) => ({ count: countOf(tensors, state), model: state === 'onlyInA' ? 'A' : 'B' }))
     .filter(({ count }) => count > 0)
-    .map(({ count, model }) => `${countTensors(count)} only in ${model}`)
+    .map(({ count, model }) => `${counted(count, 'tensor')} only in ${model}`)
     .join(', ');
 
 const whereOf = (differing: readonly TensorComparison[], { a, b }: Comparison): string => {

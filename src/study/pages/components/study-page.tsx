@@ -1,4 +1,4 @@
-import { capitalised, formatBytes, formatSeconds } from '../../../core/base/format.js';
+import { capitalised, counted, formatBytes, formatSeconds } from '../../../core/base/format.js';
 import { runStates } from '../../training/run-state.js';
 import type { Amount, StudyState } from '../study/study-state.js';
 import { Lines, Section, Table } from './charts/section.js';
@@ -90,7 +90,7 @@ const sentenceOf = ({ training, merges, scores }: StudyState): string => {
       ? ['no merges yet']
       : merges.total === 0
         ? []
-        : [`${merges.done} of ${merges.total} merges made`]),
+        : [`${merges.done} of ${counted(merges.total, 'merge')} made`]),
     ...(scores === null ? [] : [`${scores.done} of ${scores.total} scores made`]),
   ];
   return `${capitalised(parts.join(', '))}. ${leftOf(merges, scores)}`;

@@ -1,5 +1,6 @@
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { itemAt, ownValue, propertyAt, valueAt } from '../../../core/base/errors/lookup.js';
+import { counted } from '../../../core/base/format.js';
 import type { EvaluationResult, ProblemResult, ScoreColumn } from '../../evaluation/result.js';
 import { sumOf } from '../statistics/mean.js';
 import { type Aggregate, aggregateOf, type Range, rangeOf } from './metrics.js';
@@ -209,7 +210,7 @@ const drawn = ({ sampling }: EvaluationResult): string =>
   sampling === null ? 'greedy' : `drawn by ${sampling}`;
 
 const most = ({ maxTokens }: EvaluationResult): string =>
-  maxTokens === null ? "the task's own" : `${maxTokens} tokens`;
+  maxTokens === null ? "the task's own" : counted(maxTokens, 'token');
 
 const notPaired = (first: EvaluationResult, other: EvaluationResult, reason: string): LayerloomError =>
   new LayerloomError('RESULTS_NOT_PAIRED', {

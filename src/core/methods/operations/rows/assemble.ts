@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { counted } from '../../../base/format.js';
 import { bitsOf } from '../../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../../tensor/reference.js';
 import type { Operation } from '../program/operation.js';
@@ -56,7 +57,7 @@ export const assemble = {
   describe: ({ parts: [main, ...others] }) => {
     const words = others.map(({ source, rows }) => {
       const count = rows.reduce((total, [, more]) => total + more, 0);
-      return `${count} ${count === 1 ? 'row' : 'rows'} of ${source}`;
+      return `${counted(count, 'row')} of ${source}`;
     });
     return words.length === 0 ? `${main?.source}` : `${main?.source} with ${words.join(' and ')}`;
   },

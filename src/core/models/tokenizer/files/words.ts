@@ -1,8 +1,9 @@
+import { counted } from '../../../base/format.js';
 export const quote = (token: string, shown = 40): string =>
   JSON.stringify(token.length > shown ? `${token.slice(0, shown)}…` : token);
 
 export const someTokens = (tokens: readonly string[], shown = 3): string =>
-  `${tokens.length} ${tokens.length === 1 ? 'token' : 'tokens'} (${quoted(tokens, shown)})`;
+  `${counted(tokens.length, 'token')} (${quoted(tokens, shown)})`;
 
 export const quoted = (tokens: readonly string[], shown = 3): string =>
   tokens

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { argument, layerloomCommand } from '../../../../core/base/errors/command-line.js';
 import { namesIn } from '../../../../core/base/files/unless-missing.js';
+import { counted } from '../../../../core/base/format.js';
 import type { ProgressState } from '../../../../core/base/progress.js';
 import { evaluationsName } from '../../../evaluation/result-files.js';
 import { examine } from '../../../store/claims/claim-file.js';
@@ -54,7 +55,7 @@ export const describeProgress = async (
 ): Promise<string[]> => {
   const { state, by } = await batchProgress(directory, record);
   const done = record.merges.filter((merge) => merge.state === 'done').length;
-  const merges = `${done} of ${record.merges.length} merges exist`;
+  const merges = `${done} of ${counted(record.merges.length, 'merge')} exist`;
   const lines: string[] = [];
   if (state === 'running') lines.push(`a batch is running in ${directory}${whose(by)}: ${merges}`);
   if (state === 'unfinished')

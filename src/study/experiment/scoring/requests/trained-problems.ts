@@ -2,6 +2,7 @@ import { dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
 import { visibleLine } from '../../../../core/base/errors/visible.js';
+import { counted } from '../../../../core/base/format.js';
 import { parseAddress, partsOf } from '../../../../core/models/address/address.js';
 import { splitName } from '../../../../core/models/address/name.js';
 import { readFileIfAny } from '../../../../core/models/checkpoint/files/small-file.js';
@@ -151,4 +152,4 @@ export const findTrained = async (
 };
 
 export const describeTrained = ({ task, count, known, directory }: TrainedProblems): string =>
-  `${count} of ${known} problems of ${visibleLine(task)} that were scored are in the training data of this experiment's models (${visibleLine(directory)}), so their scores say little about other problems. Score others with \`problems: FIRST-LAST\` under evaluate`;
+  `${count} of ${counted(known, 'problem')} of ${visibleLine(task)} that were scored are in the training data of this experiment's models (${visibleLine(directory)}), so their scores say little about other problems. Score others with \`problems: FIRST-LAST\` under evaluate`;
