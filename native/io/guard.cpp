@@ -9,7 +9,7 @@
 namespace layerloom {
 namespace {
 
-/// A handler that this one replaced, and the one replaced before.
+/// A handler that this handler replaced, and the handler replaced before that.
 struct Former {
     struct sigaction action;
     const Former* older;

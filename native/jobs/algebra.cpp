@@ -136,7 +136,7 @@ Matrix orthonormaliser(const Matrix& gram) {
             left[order[i]] -= factor(i, kept) * factor(i, kept);
         }
     }
-    // T = P · D⁻¹ · (Lᵀ)⁻¹, whose last factor is computed column by column.
+    // T = P·D⁻¹·(Lᵀ)⁻¹, whose last factor is computed column by column.
     Matrix result(n, kept);
     std::vector<double> column(kept);
     for (std::size_t c = 0; c < kept; ++c) {

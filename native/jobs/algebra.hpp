@@ -13,10 +13,10 @@ struct Matrix {
     double operator()(std::size_t row, std::size_t column) const { return numbers[row * columns + column]; }
 };
 
-/// Returns T such that the columns of X · T are orthonormal, from XᵀX, by a pivoted Cholesky factorisation
-/// with columns scaled to length 1. Drops a column whose distance to the others' span is below 1e-7 of its
-/// length. The error is the scaled Gram matrix's condition times float64's precision, so a second pass gives
-/// full precision.
+/// Returns T such that the columns of X·T are orthonormal, from XᵀX, by a pivoted Cholesky factorisation
+/// with columns scaled to length 1. Drops a column whose distance to the other columns' span is below 1e-7 of its
+/// length. The error is the scaled Gram matrix's condition times float64's precision, so a second pass gives full
+/// precision.
 Matrix orthonormaliser(const Matrix& gram);
 
 /// Eigenvalues, largest first, and eigenvectors in the columns of `vectors`.

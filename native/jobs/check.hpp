@@ -30,7 +30,7 @@ void check(std::span<const HashedRange> ranges, std::span<const std::uint32_t> s
 /// @throws BadJob naming `what` if `holds` is false
 void require(bool holds, const char* what);
 
-/// Returns count · width.
+/// Returns count·width.
 ///
 /// @throws BadJob naming `what` above kMostInteger
 std::uint64_t checkedLength(std::uint64_t count, std::uint64_t width, const char* what);

@@ -51,7 +51,7 @@ class OutputTiles {
         scales_.resize(compute.outputs.size());
     }
 
-    /// Returns for each node the place for its output from `at` on in a tile; null if it has no output.
+    /// Returns for each node where its output from `at` on goes in a tile; null if the node has no output.
     std::span<std::byte* const> placesAt(std::size_t at) {
         for (std::size_t o = 0; o < tiles_.size(); ++o)
             if (tiles_[o] != nullptr)

@@ -6,7 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// sums += a · b for a tile a [rows, depth] and a packed b. @param columns of b
+/// sums += a·b for a tile a [rows, depth] and a packed b. @param columns of b
 void addTimes(const Kernels& kernels, const double* a, std::size_t rows, std::size_t depth, const double* packed,
               std::size_t columns, double* sums) {
     kernels.addWideProduct({a, depth, 1, rows, depth, packed, depth * kPanel, columns / kPanel, sums});

@@ -15,7 +15,7 @@ struct SmallPivot {
     double diagonal;
 };
 
-/// A symmetric positive definite matrix S of float64, whose lower half is in square tiles, about 4 · size²
+/// A symmetric positive definite matrix S of float64, whose lower half is in square tiles, about 4·size²
 /// bytes. With the factor L, X ← X S⁻¹ needs no inverse of S. Bits are equal on every instruction set.
 class Definite {
   public:
@@ -32,7 +32,7 @@ class Definite {
     /// Returns the Frobenius norm, which is at least the largest eigenvalue.
     double norm();
 
-    /// S ← I + factor · S.
+    /// S ← I + factor·S.
     void scaleOntoOne(double factor);
 
     /// Replaces S by its factor, and each diagonal tile by its inverse.
@@ -57,11 +57,11 @@ class Definite {
     }
 
   private:
-    /// x_j ← x_j · T⁻¹ for the diagonal triangle T or its transpose.
+    /// x_j ← x_j·T⁻¹ for the diagonal triangle T or its transpose.
     void divideTile(const Kernels& kernels, TiledRows& x, std::size_t j, bool transposed);
-    /// x_j ← x_j − x_from · L(from, j), or L(j, from)ᵀ.
+    /// x_j ← x_j − x_from·L(from, j), or L(j, from)ᵀ.
     void subtractTile(const Kernels& kernels, TiledRows& x, std::size_t from, std::size_t j, bool transposed);
-    /// Packs sign · L(row, column), or its transpose, as the right-hand factor of a product.
+    /// Packs sign·L(row, column), or its transpose, as the right-hand factor of a product.
     void pack(std::size_t row, std::size_t column, bool transposed, double sign);
     /// Replaces a diagonal tile by the inverse of its factor.
     std::optional<SmallPivot> invert(std::size_t tile, double least);

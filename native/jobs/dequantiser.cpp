@@ -167,7 +167,7 @@ void Dequantiser::scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column,
 }
 
 void Dequantiser::prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count) {
-    // With groups, rows of codes may belong to any.
+    // With groups, rows of codes may belong to any group.
     const bool all = what_.transposed && what_.hasGroups;
     const std::uint64_t begin = all ? rowOfBlocks / gridRows_ * gridRows_ : rowOfBlocks;
     const auto rows = static_cast<std::size_t>(all ? gridRows_ : 1);

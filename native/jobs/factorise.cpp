@@ -21,7 +21,7 @@ constexpr int kPowerIterations = 3;
 constexpr std::size_t kTileRows = 64;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
 constexpr std::size_t kBlock = 256;
-/// No power of two, which would map all rows to a few cache sets.
+/// Not a power of two, which would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
 
 /// Rows of a factor that are computed and written together.
@@ -92,7 +92,7 @@ struct Small {
                 numbers[(j / kPanel * depth + i) * kPanel + j % kPanel] = matrix(i, j);
     }
 
-    /// sums += x · this. @param stride of the rows of x
+    /// sums += x·this. @param stride of the rows of x
     void addTo(const Kernels& kernels, const double* x, std::size_t stride, std::size_t rows,
                double* sums) const {
         kernels.addWideProduct(
@@ -154,7 +154,7 @@ class Factoriser {
     Status write(const Location& at, bool transposed, std::size_t extent, std::size_t first, std::size_t count,
                  const float* numbers);
     Status findError(double& error);
-    /// Adds tile · b, in blocks of columns.
+    /// Adds tile·b, in blocks of columns.
     void addTimes(Tile tile, std::size_t rows, const float* b, std::size_t panels, double* sums) const;
     void round(float* numbers, std::size_t count);
 
@@ -304,7 +304,7 @@ Status Factoriser::write(const Location& at, bool transposed, std::size_t extent
     return error == 0 ? Status{} : Status{Outcome::WriteFailed, error};
 }
 
-/// right = (V · by)ᵀ: [rank, columns].
+/// right = (V·by)ᵀ: [rank, columns].
 Status Factoriser::writeRight(Tall& v, const Matrix& by) {
     const Small small(by);
     const std::size_t stride = small.panels * kPanel;
@@ -328,7 +328,7 @@ Status Factoriser::writeRight(Tall& v, const Matrix& by) {
     return {};
 }
 
-/// left = ΔV · by: [rows, rank].
+/// left = ΔV·by: [rows, rank].
 Status Factoriser::writeLeft(const Matrix& by) {
     const Small small(by);
     const std::size_t stride = small.panels * kPanel, from = panels_ * kPanel;
@@ -351,7 +351,7 @@ Status Factoriser::writeLeft(const Matrix& by) {
     return {};
 }
 
-/// Computes ‖Δ − left · right‖² in another pass: a difference of sums would lose a small error.
+/// Computes ‖Δ − left·right‖² in another pass: a difference of sums would lose a small error.
 Status Factoriser::findError(double& error) {
     constexpr std::size_t blockPanels = kBlock / kPanel;
     const auto sums = zeros<double>(tileRows_ * kBlock);

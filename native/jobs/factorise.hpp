@@ -6,7 +6,7 @@
 
 namespace layerloom {
 
-/// Approximates a matrix Δ [rows, columns] by left · right: its truncated singular value decomposition with
+/// Approximates a matrix Δ [rows, columns] by left·right: its truncated singular value decomposition with
 /// √σ in both factors.
 struct Factorisation {
     Program program;
@@ -26,7 +26,7 @@ struct Factorisation {
     /// Factorises by a randomised range finder (Halko, Martinsson and Tropp 2011). V spans (ΔᵀΔ)³ times 1.5 ·
     /// `rank` random columns, orthonormalised in between; or the rows of a wide matrix, if these are no more.
     /// The result is the decomposition of ΔV. Each source byte is read at most five times. Besides tiles,
-    /// private memory is about (1.5 · rows + 5 · columns) · 1.5 · rank float32. Bits are equal on every
+    /// private memory is about (1.5·rows + 5·columns)·1.5·rank float32. Bits are equal on every
     /// instruction set.
     Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };

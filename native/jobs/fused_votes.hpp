@@ -25,7 +25,7 @@ struct FusedVotes {
 
     /// Fuses no vote and skips no node.
     explicit FusedVotes(const Program& program);
-    /// @param wanted values to compute; others may be skipped
+    /// @param wanted values to compute; other values may be skipped
     FusedVotes(const Kernels& kernels, const Program& program, std::span<const ValueId> wanted);
 };
 

@@ -53,7 +53,7 @@ std::vector<Range> mapped(const std::vector<Range>& windows) {
     return {{first.fd, first.offset, std::max(endOf(first), endOf(second)) - first.offset}};
 }
 
-/// Hashes a window of both streams together, then the rest of the longer one.
+/// Hashes a window of both streams together, then the rest of the longer stream.
 void take(const Sha256& sha256, std::span<Stream*> streams, std::span<const Bytes> windows) {
     const auto blocksOf = [&](std::size_t s) { return windows[s].size() / kSha256Block; };
     std::size_t both = 0;

@@ -14,7 +14,7 @@ struct Copy {
     std::uint64_t first, count;
 };
 
-/// Copies the first source after checking that the others are equal.
+/// Copies the first source after checking that all sources are equal.
 struct Same {
     std::vector<Location> sources;
     Location to;

@@ -75,8 +75,7 @@ struct NonFinite {
     static constexpr Tiling tiling = Tiling::Rows;
 };
 
-/// Counts the magnitudes in each bin of a window, those above the window, and those that equal each
-/// candidate.
+/// Counts the magnitudes in each bin of a window, above the window, and equal to each candidate.
 struct Histogram {
     ValueId value;
     Window window;
@@ -85,8 +84,8 @@ struct Histogram {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// For each value: how many elements have a larger magnitude than `bits`, and how many of these no other
-/// value has.
+/// Counts, for each value, elements with a magnitude above `bits`, and elements at which only this value is above
+/// `bits`.
 struct CountAlone {
     std::vector<ValueId> values;
     std::uint32_t bits;

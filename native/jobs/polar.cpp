@@ -7,10 +7,10 @@
 namespace layerloom {
 namespace {
 
-/// Columns are dependent if a pivot is a smaller share of their square.
+/// Columns count as dependent if a pivot is a smaller share of their square.
 constexpr double kIndependent = 0x1p-40;
 
-/// A QDWH round X ← X(own · I + other · (I + weight · XᵀX)⁻¹). It maps σ to σ(a + bσ²)/(1 + cσ²), with c =
+/// A QDWH round X ← X(own·I + other·(I + weight·XᵀX)⁻¹). It maps σ to σ(a + bσ²)/(1 + cσ²), with c =
 /// weight, own = b / c, other = a − b / c; best for σ from 2⁻²⁸ to 1. The numbers are constants, because the
 /// cube roots in `a` differ between machines.
 struct Round {
@@ -23,7 +23,7 @@ constexpr Round kRounds[] = {
     {3.0398759452537027, 0.33553586896031085, 2.6843526594711444},
 };
 
-/// x ← x(own · I + other · S⁻¹)
+/// x ← x(own·I + other·S⁻¹)
 Outcome multiply(const Kernels& kernels, Definite& system, double own, double other, TiledRows& x,
                  const Control& control) {
     for (std::size_t first = 0; first < x.rows(); first += kSolvedRows) {

@@ -14,7 +14,7 @@ constexpr std::size_t kMostRows = 21 * kRowsTogether;
 /// Ranks of a panel, which stays in the L2 cache for all rows of a block.
 constexpr std::size_t kPanelRanks = 4 * kProductRanks;
 constexpr std::size_t kPanelColumns = 512;
-/// No power of two, so that ranks do not compete for cache sets.
+/// Not a power of two, so that ranks do not compete for cache sets.
 constexpr std::size_t kPanelStride = kPanelColumns + 16;
 
 /// Factors of a block for kPanelRanks ranks, and elements to transpose.

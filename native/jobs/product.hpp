@@ -11,7 +11,7 @@ struct MatrixSize {
     std::size_t rows, columns;
 };
 
-/// A [experts · rank, in] and B [out, rank · experts].
+/// A [experts·rank, in] and B [out, rank·experts].
 struct Factors {
     Source a, b;
     std::size_t in, out;

@@ -18,7 +18,7 @@ using ValueId = std::uint32_t;
 // Operations of nodes; docs/architecture.md says how to add one. All compute in float32, except Linear,
 // RowLinear, and operations that copy bits.
 
-/// Σ weights[i] · input[i], as in docs/numbers.md.
+/// Σ weights[i]·input[i], as in docs/numbers.md.
 struct Linear {
     std::vector<double> weights;
 };
@@ -29,13 +29,13 @@ struct RowLinear {
     std::vector<double> weights;  ///< [row of the tensor][input]
 };
 
-/// Input 0 · scale if the magnitude of input 1 is above `lower` and not above `upper`, else 0.
+/// Input 0·scale if the magnitude of input 1 is above `lower` and not above `upper`, else 0.
 struct Keep {
     Bound lower, upper;
     float scale;
 };
 
-/// Input 0 · scale if the element's random number is below the probability, otherwise 0.
+/// Input 0·scale if the element's random number is below the probability, otherwise 0.
 struct Drop {
     std::uint64_t key;  ///< selects the random numbers
     double probability;
@@ -52,7 +52,7 @@ struct DropRanked {
     float scale;
 };
 
-/// A random number · scale: standard normal, or uniform between −1 and 1. All 0 if the scale is 0.
+/// A random number·scale: standard normal, or uniform between −1 and 1. All 0 if the scale is 0.
 struct Random {
     enum class Distribution : std::uint8_t { Normal, Uniform };
     std::uint64_t key;
@@ -108,7 +108,7 @@ struct FillRows {
     std::vector<double> values;  ///< [column]
 };
 
-/// Computes row r as Σ coefficient · row of a `Whole` source, over terms starts[r] to starts[r + 1], in
+/// Computes row r as Σ coefficient·row of a `Whole` source, over terms starts[r] to starts[r + 1], in
 /// order, in float64, rounded to float32.
 struct CombineRows {
     struct Term {
@@ -159,7 +159,7 @@ struct Codes {
     std::uint64_t inWord() const { return 32 / bits(); }
 };
 
-/// Computes (decoded code − zero point) · scale in float32, by the code's block. Inputs are `Whole`: codes,
+/// Computes (decoded code − zero point)·scale in float32, by the code's block. Inputs are `Whole`: codes,
 /// as bytes; scales [matrix][row of blocks][column of blocks]; then, if present, a factor of all scales, zero
 /// points, groups, and the numbers and scales of nested scales. Each matrix starts new blocks.
 struct Dequantise {

@@ -14,7 +14,7 @@ namespace {
 
 /// Columns summed in float32: part of the numeric contract.
 constexpr std::size_t kBlock = 256;
-/// No power of two, which would map all rows to a few cache sets.
+/// Not a power of two, which would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
 /// A multiple of a panel's columns.
 constexpr std::size_t kTileAtoms = 64;
@@ -24,7 +24,7 @@ constexpr double kDependent = 1e-12;
 /// Maximum number of atoms, because Gram matrices of this size are factorised on one thread.
 constexpr std::uint64_t kMostAtoms = 4096;
 
-/// Σ x · y in float64, with a fixed order of lanes.
+/// Σ x·y in float64, with a fixed order of lanes.
 double dot(const float* x, const float* y, std::size_t count) {
     Lanes lanes{};
     std::size_t i = 0;
@@ -80,7 +80,7 @@ struct Target {
         return true;
     }
 
-    /// Solves Lᵀ · coefficients = z.
+    /// Solves Lᵀ·coefficients = z.
     void solve() {
         coefficients.assign(z.begin(), z.end());
         for (std::size_t i = chosen.size(); i-- > 0;) {

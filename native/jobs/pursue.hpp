@@ -20,7 +20,7 @@ struct Pursuit {
     /// all coefficients again by least squares. Stops early if the residual is 0, or if the next atom depends
     /// on earlier ones.
     ///
-    /// Reads the atoms k times, in tiles. Private memory is about targets · (3 · columns + k²) · 4 bytes, and
+    /// Reads the atoms k times, in tiles. Private memory is about targets·(3·columns + k²)·4 bytes, and
     /// a tile. Bits are equal on every instruction set, however targets are divided between calls.
     Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };

@@ -111,7 +111,7 @@ Status Regressor::addGrams(std::span<double> out) {
     return status;
 }
 
-/// x += s(W − W₀) · rows [row, row + depth) of G̃, for the matching columns of W.
+/// x += s(W − W₀)·rows [row, row + depth) of G̃, for the matching columns of W.
 void Regressor::addProducts(std::size_t model, std::size_t row, std::size_t depth, TiledRows& x) {
     const float *of = copied(model), *first = copied(0);
     for (std::size_t i = 0; i < x.rows(); ++i)

@@ -25,8 +25,8 @@ struct Regression {
     void check() const;
     std::size_t size() const;
     /// Computes W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹, where W₀ is the first matrix, in float64, rounded
-    /// once. Bits are equal on every instruction set (docs/numbers.md). Private memory is about 4 · inputs²
-    /// bytes, plus 13,000 · inputs for two models. Gram matrices are read once, and again for every 512 rows.
+    /// once. Bits are equal on every instruction set (docs/numbers.md). Private memory is about 4·inputs²
+    /// bytes, plus 13,000·inputs for two models. Gram matrices are read once, and again for every 512 rows.
     ///
     /// @return sources are numbered over both programs; a cause of NaN or infinity after all sources is the
     ///   result

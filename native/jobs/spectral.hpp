@@ -9,7 +9,7 @@ namespace layerloom {
 
 /// How the changes Δᵢ = Xᵢ − X₀ of a matrix are merged.
 enum class SpectralRule : std::uint8_t {
-    /// σ̄ · UVᵀ, where UΣVᵀ is the singular value decomposition of Σ Δᵢ, and σ̄ the mean of its min(rows,
+    /// σ̄·UVᵀ, where UΣVᵀ is the singular value decomposition of Σ Δᵢ, and σ̄ the mean of its min(rows,
     /// columns) singular values (Marczak et al. 2025, Iso-C). UVᵀ is the polar factor (polar.hpp), σ̄ the
     /// mean of σ·f(σ). Directions without change stay.
     IsoC,

@@ -12,7 +12,7 @@ namespace layerloom {
 ///
 /// Needs no singular value decomposition. Let Bᵢ and Wᵢ be orthonormal bases of the leading singular
 /// subspaces, and P and R the polar factors of [B₁ … B_T] and [W₁ … W_T]. Then the result is the sum of Pᵢ ·
-/// BᵢᵀΔᵢWᵢ · Rᵢᵀ.
+/// BᵢᵀΔᵢWᵢ·Rᵢᵀ.
 class TaskVectors {
   public:
     /// @param columns number of columns of a change, at most that of its rows

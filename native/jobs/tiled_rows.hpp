@@ -48,7 +48,7 @@ class TiledRows {
 /// Packs rows of a tile, times `sign`, as a right-hand factor. @param from [rows, columns] in whole panels
 void packPanels(const double* from, std::size_t rows, std::size_t columns, double sign, double* to);
 
-/// Adds a · b to the rows of `sums` from `to` on; b is the rows of `of` from `from` on. Sums inner products
+/// Adds a·b to the rows of `sums` from `to` on; b is the rows of `of` from `from` on. Sums inner products
 /// over tiles of a in order, each from 0.
 ///
 /// @return Done or Cancelled

@@ -31,12 +31,12 @@ double inner(const double* a, const double* b, std::size_t count) {
     return sum;
 }
 
-/// to += by · from
+/// to += by·from
 void add(double by, const double* from, std::size_t count, double* to) {
     for (std::size_t i = 0; i < count; ++i) to[i] += by * from[i];
 }
 
-/// Returns inner(row, left, count) and, in the same pass, does to += by · row.
+/// Returns inner(row, left, count) and, in the same pass, does to += by·row.
 double innerAndAdd(const double* __restrict row, const double* __restrict left, double by, std::size_t count,
                    double* __restrict to) {
     double lanes[kInLanes] = {};

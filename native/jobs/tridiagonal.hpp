@@ -28,7 +28,7 @@ class Tridiagonal {
 
   private:
     void reflect(std::size_t column, std::vector<double>& numbers, double* reflector);
-    /// product = A · vector, for unreduced rows and columns, from `first` on.
+    /// product = A·vector, for unreduced rows and columns, from `first` on.
     void multiply(const double* vector, std::size_t first, double* product);
     /// Subtracts VWᵀ + WVᵀ from `first` on. @return Done or Cancelled
     Outcome update(const Kernels& kernels, const std::vector<double>& panel, std::size_t first,

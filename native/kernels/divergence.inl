@@ -30,21 +30,21 @@ template <int N>
 constexpr std::size_t kAbreastInSeries = 32;
 using Abreast = double[kAbreastInSeries];
 
-/// Turns each s into 1 + r/1 · (1 + r/2 · (… (1 + r/N · s))).
+/// Turns each s into 1 + r/1·(1 + r/2·(… (1 + r/N·s))).
 template <int N>
 [[gnu::always_inline]] inline void addPowers(const Abreast& r, Abreast& s) {
     for (std::size_t i = 0; i < kAbreastInSeries; ++i) s[i] = 1 + over<N>(r[i] * s[i]);
     if constexpr (N > 1) addPowers<N - 1>(r, s);
 }
 
-/// Turns each s into 1 + square · (1/3 + square · (… (1/N + square · s))).
+/// Turns each s into 1 + square·(1/3 + square·(… (1/N + square·s))).
 template <int N>
 [[gnu::always_inline]] inline void addOddPowers(const Abreast& square, Abreast& s) {
     for (std::size_t i = 0; i < kAbreastInSeries; ++i) s[i] = 1.0 / N + square[i] * s[i];
     if constexpr (N > 1) addOddPowers<N - 2>(square, s);
 }
 
-/// Returns 1 + square · (1/3 + square · (… 1/Last)).
+/// Returns 1 + square·(1/3 + square·(… 1/Last)).
 template <int Last, int N = 1>
 [[gnu::always_inline]] inline double logarithmSeries(double square) {
     if constexpr (N == Last)

@@ -9,8 +9,8 @@ namespace layerloom {
 /// Lanes along a row: two of the widest vectors, so that additions are independent.
 inline constexpr std::size_t kLanes = 32;
 
-/// Magnitudes as float32 bits. `all` has the bits that any of them has. `least` is the smallest except 0,
-/// minus 1 (2³¹ − 1 if all are 0). `most` is the largest.
+/// Magnitudes as float32 bits. `all` is the bitwise or of all. `least` is the smallest nonzero magnitude, minus 1 (2³¹
+/// − 1 if all are 0). `most` is the largest.
 struct MagnitudeBits {
     std::uint32_t all, least, most;
 };
@@ -23,7 +23,7 @@ struct Bound {
     bool early;
 };
 
-/// Bits of a bound that no element is above.
+/// Bits of a bound that no element exceeds.
 inline constexpr std::uint32_t kNoMagnitude = 0xFFFF'FFFFu;
 
 /// Maximum number of magnitudes counted beside the bins, because a search may end at frequent ones.
@@ -121,10 +121,10 @@ struct ProductPanels {
     std::size_t ranks;        ///< at least 1
 };
 
-/// Columns of a panel. Column 16p + j of row k is at [(p · rows + k) · 16 + j], padded with zeros.
+/// Columns of a panel. Column 16p + j of row k is at [(p·rows + k)·16 + j], padded with zeros.
 inline constexpr std::size_t kPanel = 16;
 
-/// sums[i][j] += Σₖ a(i, k) · b(k, j).
+/// sums[i][j] += Σₖ a(i, k)·b(k, j).
 template <class Number>
 struct PanelProduct {
     const Number* a;  ///< a(i, k) is a[i · across + k · along]

@@ -19,7 +19,7 @@ constexpr std::size_t kGroup = 3;
 /// Returns the index of pair (i, i) among the pairs i ≤ j.
 constexpr std::size_t firstPairOf(std::size_t i, std::size_t values) { return i * values - i * (i - 1) / 2; }
 
-/// @param lanes running sums of a[i] · b[j], one per lane; only i ≤ j if `isSame`
+/// @param lanes running sums of a[i]·b[j], one per lane; only i ≤ j if `isSame`
 template <class V, std::size_t I, std::size_t J, bool isSame>
 void addProducts(const float* const* a, const float* const* b, double* const (&lanes)[kGroup][kGroup],
                  std::size_t count) {
