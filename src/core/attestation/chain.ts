@@ -1,10 +1,10 @@
-/** How a model was found that a statement names as an input. */
+/** How an input that a statement names was found. */
 export type LinkState =
   /** The model that the user asked about. */
   | 'asked'
   /** Found, with the SHA-256 of the statement. */
   | 'same'
-  /** Other files are where it should be. */
+  /** Other files are in its place. */
   | 'different'
   /** Not found on this machine. */
   | 'missing'
@@ -22,12 +22,12 @@ export interface ChainModel {
   readonly kind: 'merge' | 'export' | 'quantisation' | 'model';
   /** A merge's method, or an export's type; null without a statement. */
   readonly method: string | null;
-  /** The programs that made it, by its statement. */
+  /** The programs that made the model, by its statement. */
   readonly by: string | null;
   readonly statement: 'valid' | 'none' | 'invalid';
   /** A sentence: why the statement is invalid, or why the link is not `same`. */
   readonly reason: string | null;
-  /** True if its inputs are left out, because the model is shown elsewhere. */
+  /** True if its inputs are left out here, because they are shown elsewhere. */
   readonly repeated: boolean;
   readonly inputs: readonly ChainModel[];
 }

@@ -10,7 +10,7 @@ import { hashFiles } from './hash-files.js';
 import { listFolder } from './list-folder.js';
 
 /**
- * Checks that a key or an identity signed all files of a folder and no others.
+ * Checks that a key or an identity signed exactly the files of a folder.
  *
  * @returns the result, and an entry for each signed file and each file that is not signed
  * @throws SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED

@@ -57,7 +57,7 @@ const differences = (stated: Statement, given: Statement): string[] => {
 /**
  * Checks a statement: makes the folder's statement again and compares.
  *
- * @returns an entry for each stated weight file, or one for the statement if it is invalid
+ * @returns an entry for each stated weight file, or one entry for an invalid statement
  */
 export const checkStatement = (
   read: Exclude<ReadStatement, { readonly state: 'absent' }>,

@@ -35,7 +35,7 @@ export class ChainWalk {
   readonly #hashes = new Map<string, Promise<string>>();
   /** Models visited so far, each with its statement's fault, if any. */
   readonly #seen = new Map<string, string | undefined>();
-  /** Models from the first one down to the present one. */
+  /** Models from the first to the present one in the chain. */
   readonly #above = new Set<string>();
 
   constructor(run: Run) {
@@ -229,7 +229,7 @@ const recordOf = async (folder: string): Promise<RecordFound> => {
   }
 };
 
-/** Returns places where an input may be: its path in the record, the hub's cache, beside the folder. */
+/** Returns places where an input may be: its recorded path, the hub's cache, or beside the folder. */
 const placesFor = async (
   name: string,
   uri: string | null,

@@ -22,7 +22,7 @@ export interface StatedInput {
   readonly uri: string | undefined;
 }
 
-/** A statement by layerloom or ggufpacker, in one form for both. */
+/** A statement by layerloom or ggufpacker, in a common form. */
 export interface Stated {
   readonly file: string;
   readonly kind: 'merge' | 'export' | 'quantisation';
@@ -54,7 +54,7 @@ export const statedOf = async (folder: string, file: string | undefined): Promis
   }
   const names = file === undefined ? await namesIn(folder) : [`${file}${derivationEnd}`];
   const derivations = names.filter((name) => name.endsWith(`.gguf${derivationEnd}`));
-  // Ignores several of them: none describes the whole folder.
+  // Ignores several derivations: none describes the whole folder.
   const [derivation, ...others] = derivations;
   if (derivation === undefined || others.length > 0) return { state: 'absent' };
   return await derivationIn(folder, derivation);

@@ -68,7 +68,7 @@ const formatBlock = (rows: readonly (readonly string[])[], rightFrom: number): s
 };
 
 /**
- * Joins neighbours with equal keys into one row, because most layers are alike.
+ * Joins adjacent rows with equal keys into one row, because most layers are alike.
  *
  * @param rowOf makes a row from a run's first and last item
  */

@@ -16,6 +16,6 @@ export const ggufTypes: readonly GgufType[] = [...(Object.keys(converted) as Con
 
 export const isConvertedType = (type: GgufType): type is ConvertedType => Object.hasOwn(converted, type);
 
-/** Returns bytes per element; for llama-quantize's types those of Q8_0, an upper bound. */
+/** Returns bytes per element. For llama-quantize's types these are Q8_0's bytes, an upper bound. */
 export const bytesPerElement = (type: GgufType): number =>
   isConvertedType(type) ? converted[type] : converted.q8_0;

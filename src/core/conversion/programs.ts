@@ -35,7 +35,7 @@ export const findConverter = async ({ llamaCpp, converter }: ProgramPlaces): Pro
   if (converter !== undefined) return { name: converterName, command: converter };
   for (const folder of llamaCpp === undefined ? [] : folders) {
     const found = resolve(llamaCpp ?? '', folder, script);
-    // Names python3, because copied files may have lost the executable bit.
+    // Starts python3, because copied files may have lost the executable bit.
     if (await exists(found)) return { name: script, command: `python3 ${shellWord(found)}`, path: found };
   }
   for (const name of [converterName, script]) {

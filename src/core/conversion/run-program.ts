@@ -12,7 +12,7 @@ interface ProgramRun {
   readonly model: string;
   /** Log file, to which output is appended. */
   readonly log: string;
-  /** File for standard output, which otherwise goes to the log. */
+  /** File for standard output; default: the log. */
   readonly answer?: string | undefined;
   /** True if a non-zero exit code is expected, as from `--help`. */
   readonly mayFail?: boolean | undefined;

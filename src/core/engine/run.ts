@@ -19,10 +19,9 @@ export interface Progress {
     | ('download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison' | 'extraction')
     | ('recomputation' | 'conversion' | 'quantisation');
   /**
-   * Amount done so far, in the phase's unit. `download`, `upload`: bytes transferred. `merge`,
-   * `recomputation`, `conversion`: bytes of output; a merge includes those of earlier runs. `analysis`,
-   * `comparison`: bytes of input. `checksums`: files. `quantisation`: tensors. `extraction`: bytes of float32
-   * changes.
+   * Amount done so far, in the phase's unit. `download`, `upload`: bytes transferred. `merge`, `recomputation`,
+   * `conversion`: bytes of output; a merge includes bytes of earlier runs. `analysis`, `comparison`: bytes of input.
+   * `checksums`: files. `quantisation`: tensors. `extraction`: bytes of float32 changes.
    */
   readonly done: number;
   readonly total: number;
@@ -94,7 +93,7 @@ export class Run {
   /**
    * Opens files and fetches missing byte ranges. Files are closed after the threads end.
    *
-   * @throws the codes of `InputFiles.open` and `bringWeights`
+   * @throws as `InputFiles.open` and `bringWeights`
    */
   async open(...files: Parameters<typeof InputFiles.open>): Promise<InputFiles> {
     await bringWeights(await missingWeights(...files), this.#download, {

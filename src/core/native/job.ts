@@ -60,7 +60,7 @@ export interface Election {
 /** Operations of nodes; each has a struct of the same name in native/jobs/program.hpp. */
 export type NodeOperation =
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
-  /** Like `linear`, with own weights for each row: `weights[row · inputs + input]`. */
+  /** Like `linear`, with separate weights for each row: `weights[row·inputs + input]`. */
   | { readonly kind: 'rowLinear'; readonly rows: Rows; readonly weights: Float64Array }
   | {
       readonly kind: 'keep';
@@ -88,11 +88,11 @@ export type NodeOperation =
       readonly distribution: 'normal' | 'uniform';
       readonly scale: number;
     }
-  /** input₀ + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, summed over the changes that count by `election`. */
+  /** input₀ + scale·Σ weightᵢ·inputᵢ₊₁ / divisor, summed over the changes that count by `election`. */
   | {
       readonly kind: 'vote';
       /**
-       * A weight per input after the first. With `each`, as many follow, for elements that only one input
+       * A weight per input after the first. With `each`, as many weights follow, for elements that only one input
        * changes.
        */
       readonly weights: readonly number[];
@@ -197,7 +197,7 @@ export interface NativeProgram {
   readonly scattered?: true;
 }
 
-/** A tensor to write. Several outputs can have the same source, unchanged, but only one output a node. */
+/** A tensor to write. Several outputs can be copies of one source, but each node has only one output. */
 export interface ProgramOutput extends Location {
   readonly value: number;
   readonly dtype: ArithmeticDtype;

@@ -8,7 +8,7 @@ export interface Window {
   readonly last: number;
   readonly shift: number;
   /**
-   * Magnitudes that each block counts exactly. If the search ends at one of them, their counts break ties.
+   * Magnitudes that each block counts exactly. If the search ends at such a magnitude, these counts break ties.
    */
   readonly candidates: readonly number[];
 }
@@ -75,7 +75,7 @@ export const differenceNumbers = [
 export type DifferenceNumber = (typeof differenceNumbers)[number];
 
 /**
- * Measures over one block. Measures of rows and columns can be combined, as can measures of runs
+ * Measures over one block. Measures of rows and columns can be combined, and so can measures of runs
  * (native/jobs/measure.hpp).
  */
 export interface Measurement {

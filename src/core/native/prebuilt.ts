@@ -4,7 +4,7 @@ import { isNonGlibcLinuxSync, versionSync } from 'detect-libc';
 import { LayerloomError } from '../base/errors/errors.js';
 import { packageRoot } from '../base/files/shipped.js';
 
-/** Targets with addons in the package; `layerloom build` builds others. */
+/** Targets with addons in the package; `layerloom build` builds addons for other targets. */
 export const shippedTargets = [
   'linux-x64',
   'linux-arm64',

@@ -1,5 +1,5 @@
-// Layout of a tally, as in native/jobs/job.hpp: the number of tallied elements, then for each term three
-// words for its lower bound and three for its upper one.
+// Layout of a tally, as in native/jobs/job.hpp: the number of tallied elements, then for each term three words for its
+// lower bound and three words for its upper bound.
 
 export interface Tally {
   readonly above: number;

@@ -10,7 +10,7 @@ export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 type Setting = keyof typeof commonSettings.shape | keyof typeof outputSettings.shape;
 
-/** Says whether complete recipes repeat a setting. They have the output's dtype in place of `dtype`. */
+/** Says whether complete recipes repeat a setting. A complete recipe has the output's dtype as `dtype`. */
 const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
   dtype: 'left out',
   outDtype: 'left out',

@@ -20,8 +20,8 @@ export type NewRows =
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**
- * Keeps shared tokens' rows and makes others. In tensors with one number per token, such as a bias, others
- * get 0.
+ * Keeps shared tokens' rows and makes the other tokens' rows. In tensors with one number per token, such as a bias, the
+ * other tokens get 0.
  *
  * @throws VOCABULARY_UNMERGEABLE
  */

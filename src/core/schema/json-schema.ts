@@ -77,7 +77,7 @@ export const converted = (schema: z.ZodType): JsonSchema => {
 export const propertiesOf = (block: z.ZodObject): Properties =>
   (converted(block) as { properties: Properties }).properties;
 
-/** Selects a schema by a key's value, so that editors report mistakes against one method only. */
+/** Selects a schema by a key's value, so that editors report only one method's mistakes. */
 export const byKey = (key: string, cases: ReadonlyMap<string, JsonSchema>): readonly JsonSchema[] =>
   [...cases].map(([value, then]) => ({
     if: { properties: { [key]: { const: value } }, required: [key] },

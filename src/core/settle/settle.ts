@@ -31,7 +31,7 @@ export interface RecipeOverrides {
  * change the models.
  *
  * @param folder directory of a relative partition path; without it, such paths are refused
- * @throws errors of `parseRecipe`, `withCheckpoints` and `inForm`, PARTITION_INVALID
+ * @throws as `parseRecipe`, `withCheckpoints` and `inForm`, PARTITION_INVALID
  */
 export const settle = async (
   given: unknown,

@@ -2,8 +2,8 @@ import { groupBy, itemAt } from '../base/errors/lookup.js';
 import { hubAddressOf } from './purl.js';
 import { builderId, type Dependency, type Statement, tensorsSubject } from './statement.js';
 
-// CycloneDX 1.7 in JSON, without CycloneDX's own library: it lacks `pedigree` and `modelCard`. A test
-// validates the text by its schema.
+// CycloneDX 1.7 in JSON, without CycloneDX's library, which lacks `pedigree` and `modelCard`. A test validates the text
+// by its schema.
 
 interface Property {
   readonly name: string;

@@ -81,6 +81,6 @@ export const gridOf = ({
   Math.ceil(width / block[1]),
 ];
 
-/** Returns the number of input features that `groups` assigns. */
+/** Counts input features that `groups` assigns. */
 export const inputFeatures = ({ rows, width, transposed }: QuantisedBlocks): number =>
   transposed ? rows : width;

@@ -49,7 +49,7 @@ export interface TensorChange {
   readonly kind: string;
 }
 
-/** Returns the number of elements; undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴. */
+/** Counts elements; undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴. */
 export const elementCount = (shape: Shape): number | undefined => {
   // Float64 rounds no product up to this limit.
   const small = shape.reduce((product, extent) => product * extent, 1);

@@ -142,7 +142,7 @@ const changesOf = (
   const pieces: Piece[] = [];
   const absent = new Map([...values].filter(([, value]) => value !== undefined));
   let end: number | undefined;
-  /** Begin of the removed properties before the first kept one. */
+  /** Start of the removed properties before the first kept property. */
   let first: number | undefined;
   for (let at = 0; at < properties.length; at += 4) {
     const [keyBegin, keyEnd, begin, valueEnd] = properties.slice(at, at + 4) as [

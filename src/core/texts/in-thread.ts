@@ -81,7 +81,7 @@ export class LibraryThread {
     }
   }
 
-  /** May be called during a call. */
+  /** May be called while another call runs. */
   async end(): Promise<void> {
     await this.#worker.terminate();
   }

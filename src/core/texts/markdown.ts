@@ -49,7 +49,7 @@ export const fencedBlocks = (card: string): FencedBlock[] => {
   return blocks;
 };
 
-/** True for a closing fence: at least as many marks as the opening one, and nothing after them. */
+/** True for a closing fence: at least as many marks as in the opening fence, and nothing after them. */
 const closes = (line: string, fence: string): boolean => {
   const marks = line.replace(/^ {0,3}/, '').trimEnd();
   return marks.length >= fence.length && marks === fence.charAt(0).repeat(marks.length);

@@ -22,7 +22,7 @@ import {
   usage,
 } from './sentence.js';
 
-/** NaN and infinity in a tensor: the number of elements, or the place of one. */
+/** NaN and infinity in a tensor: the number of such elements, or the place of the first. */
 export type NonFinite =
   | { readonly tensor: string; readonly model: string; readonly count: number }
   | {

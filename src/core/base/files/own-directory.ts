@@ -14,7 +14,7 @@ export const foreignDirectory = (path: string): string | undefined => {
   return `${path} belongs to another user (${found.uid}); run as that user, or use another place`;
 };
 
-/** Returns the first such reason among the directories from `root` down to `path`. */
+/** Returns the first directory's reason, from `root` down to `path`. */
 export const foreignBelow = (root: string, path: string): string | undefined => {
   let at = root;
   let reason = foreignDirectory(at);

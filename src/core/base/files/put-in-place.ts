@@ -21,7 +21,7 @@ export const putInPlace = async (
     await make(temporary);
     await rename(temporary, path);
   } catch (error) {
-    // Ignores this error, so that the first one is reported.
+    // Ignores this error, so that the first error is reported.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }

@@ -54,8 +54,7 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
 /**
  * Finds exact bounds once all elements are computed.
  *
- * @returns ranges with all elements on the wrong side; undefined, as are then the bounds, if unknown or
- *   costly to find
+ * @returns ranges with all elements on the wrong side; undefined, like the bounds, if unknown or costly to find
  */
 export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
   const { lowered, bounds = [] } = slab;

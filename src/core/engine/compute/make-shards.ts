@@ -45,8 +45,8 @@ export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
 }
 
 /**
- * Maximum number of shards that are hashed, synced and published at once. It makes the computation wait for
- * slow disks.
+ * Maximum number of shards that are hashed, synced and published at once. The limit makes the computation wait for slow
+ * disks.
  */
 const mostEnding = 8;
 
@@ -125,19 +125,19 @@ export const makeShards = async <S>(
     );
   };
 
-  /** Returns a group with fewer lanes than files; otherwise a new group, or the one with most tasks left. */
+  /** Returns a group with fewer lanes than files; otherwise a new group, or the group with most tasks left. */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
       const roomy = withTasks().find(({ lanes, files }) => lanes < files.outputs.size);
       if (roomy !== undefined) return roomy;
-      // If the disk is behind, joins an open group.
+      // If the disk is slower than the computation, joins an open group.
       if (endings.size >= mostEnding && withTasks().length > 0) break;
     } while (!pool.stopped && (await openNext()));
     return withTasks().sort((a, b) => b.remaining.length - a.remaining.length)[0];
   };
 
-  /** A mutex: otherwise two lanes could each open a group although one has room for both. */
+  /** A mutex: otherwise two lanes could each open a group, although one group has room for both. */
   let turn: Promise<unknown> = Promise.resolve();
   const join = (): Promise<OpenGroup<S> | undefined> => {
     const joined = turn.then(async () => {

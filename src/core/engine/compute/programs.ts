@@ -13,7 +13,7 @@ import { BlockMeasurer, type OnNonFinite } from './measures/measure.js';
 import type { NonFiniteShards } from './measures/non-finite.js';
 import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
-/** Enough programs for the slabs in progress; more would hold more tables of rows. */
+/** Maximum number of cached programs: enough for slabs in progress, because each may hold tables of rows. */
 const mostKept = 64;
 
 export interface ProgramSink<S> {

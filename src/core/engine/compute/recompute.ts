@@ -27,7 +27,7 @@ export interface Sample {
 /** A tensor, or a file's header, that differs from the recomputed merge. */
 export interface DifferentTensor {
   readonly file: string;
-  /** null for a header */
+  /** Null for a header. */
   readonly tensor: string | null;
   /** Offset in the file of the first difference. */
   readonly at: number;
@@ -42,8 +42,7 @@ export interface Recomputed extends RunCost {
 }
 
 /**
- * Bytes of a sampled tile. Smaller than a merge's tasks, so that even a small share of a small model has
- * several.
+ * Bytes of a sampled tile. Smaller than a merge's tasks, so that even a small share of a small model has several tiles.
  */
 const sampledBytes = 1024 * 1024;
 
@@ -76,7 +75,7 @@ export const recompute = async (
     [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
   );
   const drawn = all.filter((_, index) => isChosen(sample, index));
-  // Takes one tile if the draw selects none in a small output.
+  // Takes one tile if the draw selects no tile of a small output.
   const chosen = drawn.length > 0 ? drawn : all.slice(sample.seed % Math.max(1, all.length)).slice(0, 1);
   const total = chosen.reduce((bytes, { task }) => bytes + bytesOf(task), 0);
   const different = new Map<string, DifferentTensor>();

@@ -52,7 +52,7 @@ export interface Task<S> {
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
-/** True for the two factors of a matrix, which one task makes. */
+/** True for the two factors of one matrix, because one task makes both. */
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
 
@@ -87,7 +87,7 @@ export const slicingOf = (tensor: PlannedTensor): string => {
 const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 
-/** Returns the bytes before a unit. A row of blocks has one row of scales. */
+/** Counts bytes before a unit. Each row of blocks has one row of scales. */
 const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
   const { expression, dtype } = tensor;
   if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);

@@ -38,7 +38,7 @@ export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[
 };
 
 /**
- * Refuses an output that is a store or in one, because stores remove files.
+ * Refuses an output that is or lies in a store, because stores remove files.
  *
  * @throws OUTPUT_INVALID
  */

@@ -11,9 +11,9 @@ import { withFile } from './durable.js';
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
- * Hashes input files through the merge's descriptors and, unless `hasShards` is false, staged shards. Takes
- * the hub's SHA-256 where known, and the input's for a shard that equals one. Results are incomplete if the
- * pool is stopped.
+ * Hashes input files through the merge's descriptors and, unless `hasShards` is false, staged shards. Takes the hub's
+ * SHA-256 where known, and an input's SHA-256 for a shard that equals that input. Results are incomplete if the pool is
+ * stopped.
  *
  * @throws READ_FAILED
  */

@@ -130,8 +130,8 @@ const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
 
 /**
  * Writes a user's file durably and atomically, following links. Writes in place if the file cannot be
- * replaced: a pipe or other special file, one with several hard links or another owner, or one in a folder
- * that refuses new files.
+ * replaced: a special file such as a pipe, a file with several hard links or another owner, or a file in a folder that
+ * refuses new files.
  *
  * @param isNew fail, with EEXIST as the cause, if the name is taken
  * @throws WRITE_FAILED
@@ -144,7 +144,7 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
   const foundNow = () => stat(path).catch(() => undefined);
   const before = isNew ? undefined : await foundNow();
   if (before !== undefined && !before.isFile()) return await writeFile(path, content);
-  // First removes a killed writer's partial file, which may count as a hard link to this one.
+  // First removes a killed writer's partial file, which may be a hard link to this file.
   await removeAbandoned(path, { begin: `.${basename(path)}.`, end: partialEnd });
   const found = isNew ? undefined : await foundNow();
   if (found !== undefined && (found.nlink > 1 || found.uid !== process.getuid?.()))
@@ -187,7 +187,7 @@ export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => 
   } catch (error) {
     const others = [...running].flat();
     for (const directory of made.reverse().filter((one) => !others.includes(one)))
-      await rmdir(directory).catch(() => undefined); // It may not be empty.
+      await rmdir(directory).catch(() => undefined); // The directory may have content.
     throw error;
   }
 };
@@ -211,7 +211,7 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
     await mkdir(path);
     for (const made of running) made.push(path);
   } catch (error) {
-    // Another process may have made it meanwhile.
+    // Another process may have made the directory meanwhile.
     if (codeOf(error) !== 'EEXIST' || !(await exists(path))) throw error;
   }
   if (durably) await syncDirectory(parent);

@@ -102,7 +102,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   /**
    * Queues a sync every 256 MiB.
    *
-   * @throws the codes of `begin`, so that a full disk stops the merge soon
+   * @throws as `begin`, so that a full disk stops the merge soon
    */
   wrote(of: PlannedShard, extents: readonly Extent[]): void {
     this.#throwFailure();
@@ -119,7 +119,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   /**
    * Journals the shard's remaining bytes.
    *
-   * @throws the codes of `begin`, and NON_FINITE
+   * @throws as `begin`, and NON_FINITE
    */
   async finish(shard: PlannedShard, nonFinite: NonFiniteValue | undefined): Promise<void> {
     this.#recordAndClose(shard, valueAt(this.#open, shard));
@@ -145,7 +145,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#throwFailure();
   }
 
-  /** Opens a shard's file. First removes one without journalled extents, which may be a link to an input. */
+  /** Opens a shard's file. First removes a file without journalled extents, which may be a link to an input. */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);
     if (this.#done.has(name)) return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);

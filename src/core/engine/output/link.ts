@@ -57,7 +57,7 @@ const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOT
  * Links shards that equal whole input files. Never writes inputs or changes their mode.
  *
  * @param link default: reflink; if the file system cannot, links nothing and warns
- * @returns linked shards; the engine copies the others
+ * @returns linked shards; the engine copies all other shards
  * @throws LINK_REFUSED if `link` was given; INPUT_CHANGED, READ_FAILED
  */
 export const linkShards = async (
@@ -109,7 +109,7 @@ const linkEach = async (
 };
 
 /**
- * Checks that symbolic links lead to the files that were read. Call it before the output is renamed.
+ * Checks that symbolic links lead to the files that were read. Call it before renaming the output.
  *
  * @throws INPUT_CHANGED, READ_FAILED
  */

@@ -88,7 +88,7 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   const foreign: string[] = [];
   for (const name of names) {
     const path = join(directory, name);
-    // Ignores statement and signature: they describe only the former output and may go with it.
+    // Ignores statement and signature, which describe only the former output and may go with it.
     if (name === statementName || name === signatureName) continue;
     const recorded = provenance.get(name);
     const isOurs = recorded === undefined ? folders.has(name) : await isAsWritten(path, recorded, written);

@@ -32,7 +32,7 @@ export interface Staging {
   keep(): Promise<void>;
 }
 
-/** Maximum length of a plan file: that of a string, as which plans are written. */
+/** Maximum length of a plan file: a plan is written as one string. */
 const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
 
 export const nameBeside = (out: string, what: string): string =>
@@ -121,8 +121,8 @@ export const isLocked = async (path: string): Promise<boolean> => {
 
 /**
  * Locks a staging directory. Refuses links and other users' directories: its content will be removed, and
- * anyone can create one in a shared folder. Retries if the former holder removed the lock file before we
- * locked it; the path then leads to another inode or nowhere.
+ * anyone can create one in a shared folder. Retries if the former holder removed the lock file before we locked it: the
+ * path then names another inode or nothing.
  */
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
   const path = join(directory, 'lock');
@@ -202,8 +202,8 @@ const validExtents = async (
 
 /**
  * Publishes the checkpoint. An earlier output of layerloom is exchanged atomically or, if the file system
- * cannot, renamed first; it is removed last, unless it has foreign files. Before, the plan is removed
- * durably: otherwise, after a crash, `--resume` would take the earlier output's shards for the merge's.
+ * cannot, renamed first; the earlier output is removed last, unless it has foreign files. Before the exchange, the plan
+ * is removed durably: otherwise, after a crash, `--resume` would take the earlier output's shards for this merge's.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
  */

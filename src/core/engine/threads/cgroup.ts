@@ -4,7 +4,7 @@ const read = (path: string): string[] => {
   try {
     return [readFileSync(path, 'utf8')];
   } catch {
-    // No file means no such limit.
+    // Without the file, there is no such limit.
     return [];
   }
 };

@@ -12,6 +12,6 @@ const cgroupQuota = (): number => {
   return Math.min(...cores.filter((one) => Number.isFinite(one) && one > 0));
 };
 
-/** Returns the number of cores that affinity and quota allow, rounded up. */
+/** Counts cores that affinity and quota allow, rounded up. */
 export const usableCores = (): number =>
   Math.max(1, Math.min(availableParallelism(), Math.ceil(cgroupQuota())));

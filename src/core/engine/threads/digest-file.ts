@@ -25,8 +25,8 @@ export const digestFile = (file: FileToDigest, shared: BigInt64Array): DigestRes
 };
 
 /**
- * Computes the hash of a range and the whole file's side by side, because two at once take little longer than
- * one (`native/kernels/sha256.hpp`).
+ * Computes the hash of a range and of the whole file together: two hashes at once take little longer than one
+ * (`native/kernels/sha256.hpp`).
  *
  * @returns undefined if the addon cannot hash here or did not finish
  */

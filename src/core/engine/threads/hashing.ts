@@ -3,7 +3,7 @@ import { hexOf, stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
 export interface HashingThreads {
-  /** Returns the number of cores without a task. Two threads count as one core; may be negative. */
+  /** Counts cores without a task. Two threads count as one core; may be negative. */
   idle(): number;
   /** Hashes the next part of one or two files; undefined if the pool is stopped. */
   hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;

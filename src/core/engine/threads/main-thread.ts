@@ -8,10 +8,10 @@ const mostBytes = 64e6;
 /** Output bytes per task. A task takes about a millisecond; the main thread handles signals between tasks. */
 export const mainThreadSlice = 1024 * 1024;
 
-/** True if the main thread is done sooner than threads could start: few bytes, only copied or averaged. */
+/** True if the main thread finishes before threads could start: few bytes, only copied or averaged. */
 export const suitsMainThread = ({ cost, shards }: Pick<MergePlan, 'cost' | 'shards'>): boolean =>
   cost.bytesToRead + cost.bytesToMeasure + cost.bytesToWrite <= mostBytes &&
-  // Counts the bytes itself: a plan's stated cost is not checked.
+  // Counts the bytes, because a plan's stated cost is unchecked.
   shards.flatMap(({ tensors }) => tensors).reduce((sum, { begin, end }) => sum + end - begin, 0) <=
     mostBytes &&
   shards.every(({ tensors }) => tensors.every(isSimple));

@@ -18,6 +18,6 @@ export const memoryLimit = (): number | undefined => {
 
 export const usableMemory = (): UsableMemory => {
   const most = memoryLimit() ?? totalmem();
-  // Other systems do not count reclaimable caches as free. How much others in the cgroup use is unknown.
+  // Other systems do not count reclaimable caches as free. The memory of other processes in the cgroup is unknown.
   return { most, now: process.platform === 'linux' ? Math.min(most, freemem()) : most };
 };

@@ -47,7 +47,7 @@ export class WorkerPool {
     checksum: (fd) => this.#carryOut('checksum', fd),
   });
   #room: number;
-  /** Tasks that wait for a slot. They do not wait in piscina, so that a stopped pool can drop them. */
+  /** Tasks that wait for a slot, here instead of in piscina, so that a stopped pool can drop them. */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
   #disposal: Promise<void> | undefined;
@@ -71,7 +71,7 @@ export class WorkerPool {
   }
 
   /**
-   * Computes on the main thread, task by task, until one is slow. Hashes and comparisons still use threads.
+   * Computes on the main thread until a task is slow. Hashes and comparisons still use threads.
    */
   useMainThread(): void {
     this.useThreads(1);
@@ -168,7 +168,7 @@ export class WorkerPool {
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
-    // If starting failed, a task has reported why.
+    // If the threads could not start, a task has reported the reason.
     await (await this.#started?.catch(() => undefined))?.release();
   }
 

@@ -40,7 +40,7 @@ export interface FoundNonFinite {
   readonly elements: readonly NonFiniteElement[];
 }
 
-/** Result of jobs. `job` is the index of the one that failed. */
+/** Result of jobs. `job` is the index of the failed job. */
 export type RunResult =
   | { readonly ok: true; readonly nonFinite: readonly FoundNonFinite[] }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };

@@ -19,8 +19,8 @@ const keptMs = 2000;
 let kept: { readonly threads: Threads; readonly timer: NodeJS.Timeout } | undefined;
 
 /**
- * Threads that serve one run at a time. Afterwards they are kept briefly for another run with as many
- * threads, because starting takes longer than a small merge. They do not keep the process alive.
+ * Threads that serve one run at a time. After a run they stay briefly for another run with as many threads, because
+ * starting threads takes longer than a small merge. They do not keep the process alive.
  */
 export class Threads {
   readonly #count: number;
@@ -39,7 +39,7 @@ export class Threads {
   }
 
   /**
-   * Takes the kept threads, or starts new ones.
+   * Takes the kept threads, or starts new threads.
    *
    * @throws THREADS_UNAVAILABLE
    */
@@ -90,7 +90,8 @@ export class Threads {
   }
 
   /**
-   * Keeps the threads for a later run. Ends them if one failed or others are kept. No task may be running.
+   * Keeps the threads for a later run. Ends them if a thread failed or if other threads are kept. No task may be
+   * running.
    */
   async release(): Promise<void> {
     if (this.#failed || kept !== undefined) {

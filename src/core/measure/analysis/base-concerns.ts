@@ -58,7 +58,7 @@ interface SampledMatrix {
    * dtype.
    */
   productOf(a: number, b: number): number;
-  /** Returns the number of elements that an expert changed and that are not 0 in the base. */
+  /** Counts elements that an expert changed and that are not 0 in the base. */
   changedBy(expert: number): number;
 }
 
@@ -150,7 +150,7 @@ const measured = (
 };
 
 export interface BaseFigures {
-  /** ‖Δ‖ / ‖W_base‖. */
+  /** ‖Δ‖/‖W_base‖. */
   readonly change: number;
   /** Share of elements that are unchanged or are 0 in the base. */
   readonly unchanged: number;

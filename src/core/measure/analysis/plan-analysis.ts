@@ -26,7 +26,7 @@ export interface AnalysisPlan {
 /**
  * Opens the base and the experts. A bare adapter is opened on the base.
  *
- * @throws the codes of `openModels`
+ * @throws as `openModels`
  */
 export const openBaseAndExperts = async (
   base: string,
@@ -55,7 +55,7 @@ export interface InLayers {
  * Plans to read all 1-D and 2-D floating-point tensors that every model has. If vocabularies differ,
  * embeddings are cut to common rows. Reads only headers.
  *
- * @throws the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`, QUANTISED_WEIGHTS
+ * @throws as `openBaseAndExperts`, `withSharedRows` and `checkCompatible`, QUANTISED_WEIGHTS
  */
 export const planAnalysis = async (
   base: string,

@@ -40,7 +40,7 @@ export interface TaskVectors {
  * Computes the MAV of W_expert − W_base for all rows of 1-D and 2-D parameters (paper §3.2). Differences are
  * rounded to float32, sums are float64; the base is read once for all experts.
  *
- * @throws the codes of `planAnalysis` and `runReductions`, NON_FINITE
+ * @throws as `planAnalysis` and `runReductions`, NON_FINITE
  */
 export const computeTaskVectors = async (
   base: string,
@@ -71,7 +71,7 @@ export const computeTaskVectors = async (
  * Returns placeholders, from headers alone. In each matrix, MAVs rise from 0 to 1, so that a threshold
  * reverts some rows. They differ between experts, so that weights by magnitude differ.
  *
- * @throws the codes of `planAnalysis`
+ * @throws as `planAnalysis`
  */
 export const assumeTaskVectors = async (
   base: string,

@@ -11,7 +11,7 @@ export const measuredModules = ['attention', 'feed_forward'] as const;
 
 export type MeasuredModule = (typeof measuredModules)[number];
 
-/** `relative`: ‖δ‖ / ‖b‖, from `diff`. `mav`: mean MAV of a tensor's rows, from `analyze`. */
+/** `relative`: ‖δ‖/‖b‖, from `diff`. `mav`: mean MAV of a tensor's rows, from `analyze`. */
 export type Measure = 'relative' | 'mav';
 
 export interface MatrixChange {

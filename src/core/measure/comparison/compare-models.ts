@@ -13,7 +13,7 @@ import { compareSideFiles } from './side-file-differences.js';
  * Compares two models, reading every byte at most once.
  *
  * @param wanted true for names of tensors to compare
- * @throws the codes of `runComparisons` and `compareSideFiles`
+ * @throws as `runComparisons` and `compareSideFiles`
  */
 export const compareModels = async (
   pair: ComparedPair,

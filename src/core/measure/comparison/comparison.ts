@@ -17,8 +17,8 @@ export interface ComparedModel {
 
 /**
  * How a tensor's elements differ, a in A and b in B, in float64. `max`, `mean`, `rms` and `relative` are over
- * elements that are finite in both models. They are null without such elements, and for other dtypes, of
- * whose elements only bits are compared.
+ * elements that are finite in both models. They are null without such elements, and for dtypes whose elements are
+ * compared only by bits.
  */
 export interface ElementDifferences {
   /**
@@ -35,7 +35,7 @@ export interface ElementDifferences {
   readonly mean: number | null;
   /** Root mean square of a − b. */
   readonly rms: number | null;
-  /** ‖a − b‖ / ‖a‖; also null if a is 0. */
+  /** ‖a − b‖/‖a‖; also null if a is 0. */
   readonly relative: number | null;
   /** The first element that differs: in its bits, or as a number if dtypes differ. */
   readonly first: {

@@ -10,8 +10,8 @@ const embeddings = /(^|\.)relative_attention_bias\.weight$/;
 
 /**
  * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. Routers are
- * not linear in transformers 5. If experts have a matrix's last name, such as `gate_proj`, PEFT takes it for
- * theirs.
+ * not linear in transformers 5. PEFT mistakes a matrix for an expert's if experts have its last name, such as
+ * `gate_proj`.
  */
 export const adaptableIn = (
   tensors: Iterable<string>,

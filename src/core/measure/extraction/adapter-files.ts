@@ -107,7 +107,7 @@ const configOf = (
     taskType: taskTypeOf(expert.checkpoint.config),
     targetModules: targets,
     rankPattern: pattern,
-    // Alpha equals each module's rank, so that PEFT applies B · A unscaled.
+    // Alpha equals each module's rank, so that PEFT applies B·A unscaled.
     alphaPattern: pattern,
     // Leaves out embeddings of another size, which PEFT loads even if they are not named.
     modulesToSave: [

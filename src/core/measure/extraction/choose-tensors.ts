@@ -7,7 +7,7 @@ import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 
-/** Which weights an adapter gets. Patterns are regular expressions, searched in module names. */
+/** Weights that an adapter gets. Patterns are regular expressions, searched in module names. */
 export interface Choice {
   /**
    * Weights to factorise. Default: linear weights of attention and feed-forward to which PEFT gives factors.

@@ -39,7 +39,7 @@ export interface PlannedFactors extends PlannedNorm, Pick<ExtractedTensor, 'laye
   /** The requested rank, but at most the matrix's smaller dimension. */
   readonly rank: number;
   readonly dtype: FactorDtype;
-  /** True if the parameter is stored as [in, out], so that the change is (B · A)ᵀ. */
+  /** True if the parameter is stored as [in, out], so that the change is (B·A)ᵀ. */
   readonly transposed: boolean;
   /** True for embeddings, whose factors have other names. */
   readonly embedding: boolean;

@@ -175,7 +175,7 @@ const measure = async (
         done += bytesOf(one.shape);
       },
     })),
-    // Largest first, so that no thread is left with a large one.
+    // Largest matrices first, so that no thread ends with a large one.
   ].sort((a, b) => b.elements - a.elements);
   const progress = (): Progress => ({ phase: 'extraction', done, total });
   await run.reporting(progress, () => run.pool.eachInLanes(tasks, (task) => task.run()));

@@ -26,7 +26,7 @@ export interface PartitionByLocation {
   bottom?: number | undefined;
   /** Last layers that belong to the language: 0 or more. Default 2. */
   top?: number | undefined;
-  /** Scales both counts from 32 layers to the model's L: count · L / 32, rounded half up. Default false. */
+  /** Scales both counts from 32 layers to the model's L: count·L/32, rounded half up. Default false. */
   scaled?: boolean | undefined;
   /** Part that gets embeddings, final norm and head. Default `language`, whose layers are next to them. */
   others?: PartName | undefined;

@@ -9,7 +9,7 @@ export interface PartitionBase {
 
 export { type PartName, partNames, type Side, sides } from '../../methods/framework/part-names.js';
 
-/** By location: the language gets the first `bottom` and last `top` layers, the task the others. */
+/** By location: the language gets the first `bottom` and last `top` layers, the task all layers between. */
 export interface FoundByLocation {
   readonly by: 'location';
   readonly bottom: number;

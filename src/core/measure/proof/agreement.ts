@@ -44,7 +44,7 @@ export const beyondRounding = (
 /** Share of elements that may differ more, because sums cancel. */
 const mostApart = 1 / 256;
 
-/** Largest difference from a hypothesis, in roundings: of one element, and as root mean square. */
+/** Largest difference from a hypothesis, in roundings: of a single element, and as root mean square. */
 const [mostRoundings, mostSpread] = [2, 0.75];
 
 /** True if the elements equal a hypothesis up to roundings. */
@@ -131,7 +131,7 @@ export const relativeDistance = (a: Float32Array, b: Float32Array): number => {
 };
 
 /**
- * Solves `wanted` ≈ Σ weight · vector by least squares, with pivots. Undefined if vectors are linearly
+ * Solves `wanted` ≈ Σ weight·vector by least squares, with pivots. Undefined if vectors are linearly
  * dependent.
  */
 export const solveWeights = (

@@ -22,8 +22,8 @@ const ofRecipes = new Set(['.yml', '.yaml', '.md', '.json']);
 export type Claim = string | UncheckedRecipe;
 
 /**
- * Reads what an output should be. The text is a recipe, or names a file of one, a card, a record, or a folder
- * with one of these. A model, `BASE+ADAPTER`, or an adapter with a known base, means an exact copy.
+ * Reads what an output should be. The text is a recipe, or names a recipe's file, a card, a record, or a folder with
+ * one of these. A model, `BASE+ADAPTER`, or an adapter with a known base means an exact copy of it.
  *
  * @throws INVALID_PARAMETER for a folder without recipe and weights, MODEL_NOT_FOUND, BASE_NEEDED, and the
  *   codes of `parseAddress`

@@ -30,7 +30,7 @@ const computing = new RegExp(
   ].join('|')})$`,
 );
 
-/** Maximum length of a setting's key; a longer one would make the expression slow. */
+/** Maximum length of a setting's key; a longer key would make the regular expression slow. */
 const longestKey = 64;
 
 const isComputing = (key: string): boolean => key.length <= longestKey && computing.test(key);

@@ -7,8 +7,8 @@ import type { Fault, ProvenTensor } from './proof.js';
 const apart = 0.2;
 
 /**
- * True if a tensor may be another draw of a random method: it has moved about as far along each expert's
- * change as the expected tensor.
+ * True if a tensor may be another draw of a random method: it moved about as far along each expert's change as the
+ * expected tensor.
  */
 export const isAsDrawn = (evidence: Evidence, { name, found, wanted, sources }: Sampled): boolean => {
   if (evidence.expected.get(name)?.isRandom !== true) return false;

@@ -13,7 +13,7 @@ export type Direction = Source | 'itself';
 /** Sums over elements, in units in the last place, from which differences are fitted to a direction. */
 interface Sums {
   elements: number;
-  /** Σ difference · direction, Σ direction², Σ (difference · direction)², Σ expected · direction. */
+  /** Σ difference·direction, Σ direction², Σ (difference·direction)², Σ expected·direction. */
   along: number;
   length: number;
   squares: number;
@@ -34,7 +34,7 @@ export interface Drifting {
   /** The coarsest dtype whose rounding explains all differences. */
   readonly dtype: Dtype;
   readonly drifts: Drifts;
-  /** Set if the tensor's differences alone point towards a model. */
+  /** Set if this tensor's differences alone point towards a model. */
   readonly leads?: Drift | undefined;
 }
 
@@ -104,8 +104,8 @@ export const driftOf = (
     const limit = isAway
       ? limits[byNorms ? 'awayByNorms' : 'away']
       : limits[byNorms ? 'towardsByNorms' : 'towards'];
-    // A wrong weight of another model also shows here, as far as the directions agree. Weights of changes do
-    // not scale the base.
+    // Another model's wrong weight also shows here, as far as the directions agree. Weights of changes do not scale the
+    // base.
     const ofWhole = hasBase ? 0 : isAway ? 1 : Math.abs(ofWanted) / length;
     const byWeights = error * (isAway ? ofWhole : Math.sqrt(longest / length) + ofWhole);
     // Sums of several roundings lie between the results of one rounding.

@@ -23,12 +23,12 @@ import { withZero } from './with-inputs.js';
 const mostElements = 8 * 1024 * 1024;
 const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
 
-/** Minimum size and maximum number of correct tensors that judge another recipe. */
+/** Minimum size and maximum number of correct tensors by which another recipe is judged. */
 const leastRight = 256;
 
 const mostRight = 24;
 
-/** Minimum distance of tensors of different recipes; float32 sums may differ by less. */
+/** Minimum distance of different recipes' tensors; float32 sums may differ by less. */
 const leastOther = 1e-6;
 
 /** A sample of two tensors of one shape whose numbers differ. */
@@ -41,11 +41,11 @@ export interface Sampled {
   readonly shape: Shape;
   readonly dtype: Dtype;
   /**
-   * Dtypes to which numbers were rounded: the coarser of the stored and the expected one; second, if any, a
-   * still coarser one that holds all found numbers.
+   * Dtypes to which numbers were rounded: first the coarser of the stored and expected dtypes, then, if any, a still
+   * coarser dtype that holds all found numbers.
    */
   readonly grain: Grain;
-  /** A dtype coarser than the stored one that holds all numbers of the tensor, if any. */
+  /** A dtype coarser than the stored dtype that holds all numbers of the tensor, if any. */
   readonly held: Dtype | undefined;
   readonly slices: readonly ElementSlice[];
   readonly found: Float32Array;
@@ -73,7 +73,7 @@ export interface EvidenceParts {
   readonly method: string;
   readonly recipe: CompleteRecipe;
   readonly reader: ValueReader;
-  /** Bytes that a sampled proof may read; absent for all. */
+  /** Bytes that a sampled proof may read; absent if it may read all. */
   readonly bytes?: SampledBytes | undefined;
   /** Plans another recipe over the same inputs and returns its tensors; undefined if it is refused. */
   readonly replan: (recipe: CompleteRecipe) => Promise<ReadonlyMap<string, ExpectedTensor> | undefined>;
@@ -206,7 +206,7 @@ export class Evidence {
     return without && (await this.read(without, shape, slices));
   }
 
-  /** True if another recipe also explains the output's correct tensors. Compares some. */
+  /** True if another recipe also explains some of the output's correct tensors. */
   async fitsRight(other: ReadonlyMap<string, ExpectedTensor>): Promise<boolean> {
     const right = this.tensors.filter(({ state, elements }) => state === 'equal' && elements >= leastRight);
     const step = Math.max(1, Math.floor(right.length / mostRight));

@@ -7,7 +7,7 @@ import { OutsideSampleError } from './sample/sampled-bytes.js';
 /**
  * Asks each kind of fault in turn which of the remaining tensors it explains.
  *
- * @returns faults, the one with most tensors first; `unexplained` for the rest
+ * @returns faults, by falling number of tensors; `unexplained` for the rest
  */
 export const explain = async (evidence: Evidence, wrong: readonly string[]): Promise<readonly Fault[]> => {
   const faults: Fault[] = [];

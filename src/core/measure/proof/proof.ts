@@ -28,7 +28,7 @@ export interface ProvenTensor {
   readonly differing: number | null;
   /** max |output − expected|; null if equal or not comparable. */
   readonly max: number | null;
-  /** ‖output − expected‖ / ‖expected‖. */
+  /** ‖output − expected‖/‖expected‖. */
   readonly relative: number | null;
   /** Why elements were not compared: another shape, or a dtype that is not numbers. */
   readonly reason?: string;

@@ -47,7 +47,7 @@ export interface ProofParts {
  * Compares each tensor of an output with a plan's, and names the kinds of differences. Reads inputs and
  * output once. If something differs, also reads samples of the wrong tensors and of the inputs.
  *
- * @throws the codes of `openModelOrAdapter` and `runComparisons`
+ * @throws as `openModelOrAdapter` and `runComparisons`
  */
 export const proveMerge = async (
   { out: given, against, plan, recipe, planAgain }: ProofParts,

@@ -18,7 +18,7 @@ const [mostTowards, mostByNorms] = [0.05, 0.25];
 const [byWeights, byNoise] = [0.012, 2.5];
 
 /**
- * Largest difference that arithmetic explains, in units of the largest term: of one element, and as root mean
+ * Largest difference that arithmetic explains, in units of the largest term: of a single element, and as root mean
  * square.
  */
 const [mostUnits, mostSpread] = [6, 1];
@@ -42,7 +42,7 @@ export const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nears
  * - `strict`: all elements are within one rounding.
  * - `truncated`: all elements are rounded towards zero.
  * - `arithmetic`: within several roundings of the stored dtype, at the size of the terms.
- * - `cut`: like `arithmetic`, but of changes at the threshold of a sparsifying method, others were kept.
+ * - `cut`: like `arithmetic`, but a sparsifying method kept other changes of equal size at its threshold.
  */
 export type RoundingKind = 'strict' | 'truncated' | 'arithmetic' | 'cut';
 
@@ -91,7 +91,7 @@ class Tally {
   #squares = 0;
   #noise = 0;
   #isOff = 0;
-  /** Number of elements that no choice of changes explains, and of those that equal no source's element. */
+  /** Number of elements that no choice of changes explains, and number of elements that equal no source's element. */
   #outside = 0;
   #ofNone = 0;
   #truncated = 0;

@@ -23,7 +23,7 @@ const isOfStored = (operand: Operand): boolean => {
   return formula !== undefined && operandsOf(formula).every(isOfStored);
 };
 
-/** Returns an operand with one input's tensors set to 0; undefined unless made of stored tensors. */
+/** Returns an operand with one input's tensors set to 0; undefined unless the operand consists of stored tensors. */
 export const withZero = (operand: Operand, input: number): Operand | undefined =>
   !isOfStored(operand)
     ? undefined

@@ -12,7 +12,7 @@ export const editedRecord = ({ isSealed }: WrittenRecord): VerifiedFile[] =>
 /**
  * Returns an entry for the record if its methods, layers or models differ from those that its recipe plans.
  * Also returns an entry for each listed file that this merge does not write. Skips records of other versions.
- * Records without a seal are older, and may lack keys.
+ * Records without a SHA-256 of their own are older, and may lack keys.
  */
 export const compareRecord = (record: WrittenRecord, plan: MergePlan): VerifiedFile[] => {
   const { content, files, layerloom, isSealed } = record;

@@ -21,7 +21,7 @@ export interface ComparedWithPlan {
  * Recomputes tiles of an output's shards and compares them and the side files with the plan's. For missing
  * shards and wrong sizes, computes no tiles.
  *
- * @throws the codes of `recompute`
+ * @throws as `recompute`
  */
 export const compareWithPlan = async (
   directory: string,

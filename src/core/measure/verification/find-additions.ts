@@ -14,7 +14,7 @@ export interface Additions {
 }
 
 /**
- * Lists what is in an output's folder but is no part of the output. Does not follow links, nor search folders
+ * Lists what an output's folder has besides the output. Does not follow links, nor search folders
  * that are not allowed.
  *
  * @param known names of the output's own files, with `/`
@@ -60,7 +60,7 @@ const foldersOf = (name: string): string[] => {
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
 };
 
-/** Maps names that look equal, to people or case-insensitive file systems, to one. */
+/** Maps names that look equal to people or case-insensitive file systems to one name. */
 const plainOf = (name: string): string => name.normalize('NFKC').toLowerCase();
 
 /** True for a file, and for a link to one as in hub caches. */

@@ -9,7 +9,7 @@ import { cardName, provenanceName } from '../../models/checkpoint/files/file-nam
 import { readFileIfAny } from '../../models/checkpoint/files/small-file.js';
 
 /**
- * True if a folder has a record. If not, throws, unless the folder may also be no output.
+ * True if a folder has a record. Otherwise throws, unless the folder need not be an output.
  *
  * @throws OUTPUT_UNRECORDED, READ_FAILED
  */

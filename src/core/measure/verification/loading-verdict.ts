@@ -7,7 +7,7 @@ export interface MismatchedTensor {
   readonly model: readonly number[];
 }
 
-/** A library's verdict: does a folder have each tensor that its configuration describes? */
+/** A library's verdict whether a folder has each tensor that its configuration describes. */
 export interface LoadingVerdict {
   /** Whether the output loads; null if this could not be checked. */
   readonly loads: boolean | null;

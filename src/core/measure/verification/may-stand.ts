@@ -1,6 +1,6 @@
 /**
- * Files that people, git or the hub's client add to an output, and that no loader reads. Any other added file
- * counts as damage, because some loader may look for its name.
+ * Files that people, git or the hub's client add to an output and no loader reads. Any other added file counts as
+ * damage, because some loader may look for its name.
  */
 const files: readonly RegExp[] = [
   // The model card, whose recipe is compared.
@@ -36,7 +36,7 @@ export const mayStand = (path: string): boolean => {
   return deeper.length === 0 && pictureFolders.has(folder) && picture.test(name);
 };
 
-/** Tells a program's cache from folders to search (`open`) and those that are not allowed. */
+/** Distinguishes a program's cache, folders to search (`open`), and folders that are not allowed. */
 export const kindOfFolder = (path: string): 'cache' | 'open' | 'foreign' => {
   if (cacheFolders.has(path)) return 'cache';
   return path === '.cache' || pictureFolders.has(path) ? 'open' : 'foreign';

@@ -10,8 +10,8 @@ import type { WrittenRecord } from './written-record.js';
 const commitNames = /(?<![\w.-])[\w.-]{1,96}\/[\w.-]{1,96}@[0-9a-f]{40}/g;
 
 /**
- * Returns an entry for the record or the card if it names a hub commit that is no input, or the output itself
- * as an input. Whoever made the output wrote both, and may misstate the inputs.
+ * Returns an entry for the record or card if it names a hub commit that is no input, or the output itself as an input.
+ * The output's maker wrote both, and may misstate the inputs.
  */
 export const mistakenInputs = async (
   out: string,

@@ -47,10 +47,10 @@ export interface VerifiedInput {
 
 /** Result of recomputing an output's weights. */
 export interface RecomputedTiles {
-  /** Probability with which each tile is checked, and so a wrong one found. */
+  /** Probability that a tile is checked, and so that a wrong tile is found. */
   readonly share: number;
   readonly seed: number;
-  /** Number of tiles (8 MiB each; 1 MiB in a sample). Then: recomputed ones, and their bytes. */
+  /** Number of tiles (8 MiB each; 1 MiB in a sample), then number and bytes of recomputed tiles. */
   readonly tiles: number;
   readonly recomputed: number;
   readonly bytes: number;

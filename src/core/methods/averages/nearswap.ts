@@ -3,14 +3,14 @@ import { anyNumber, type SettingInput } from '../framework/declaration/settings.
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `nearswap` besides its models. */
+/** Parameters of `nearswap` besides models. */
 export interface NearswapParameters {
-  /** Elements that differ by at most t become the model's; others move by t towards it. */
+  /** Elements that differ by at most t become the model's; other elements move by t towards the model's. */
   t: SettingInput<number>;
 }
 
 /**
- * NearSwap (alchemonaut 2024; mergekit's `nearswap`): w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1) and |a
+ * NearSwap (alchemonaut 2024; mergekit's `nearswap`): w·b + (1−w)·a with w = clamp(t/|a − b|, 0, 1) and |a
  * − b| at least 1e-6.
  */
 export const nearswap: TensorMethod<'required', NearswapParameters> = tensorMethod({

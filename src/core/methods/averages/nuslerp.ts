@@ -3,7 +3,7 @@ import { anyNumber, flag, type SettingInput } from '../framework/declaration/set
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `nuslerp` besides its models. */
+/** Parameters of `nuslerp` besides models. */
 export interface NuslerpParameters {
   /** Weight of a model. t is the second weight divided by the sum of both, or 0.5 if the sum is 0. */
   weight?: SettingInput<number> | undefined;
@@ -13,7 +13,7 @@ export interface NuslerpParameters {
   nuslerpRowWise?: SettingInput<boolean> | undefined;
 }
 
-/** Spherical interpolation of two models or task vectors, t = w₁ / (w₀ + w₁) (mergekit's `nuslerp`). */
+/** Spherical interpolation of two models or task vectors, t = w₁/(w₀ + w₁) (mergekit's `nuslerp`). */
 export const nuslerp: TensorMethod<'optional', NuslerpParameters, 'weight'> = tensorMethod({
   name: 'nuslerp',
   title: 'NuSLERP',

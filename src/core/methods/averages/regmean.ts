@@ -39,7 +39,7 @@ export interface RegmeanParameters {
   ridge?: number | undefined;
 }
 
-/** With a larger ridge only the average remains, and the sum overflows. */
+/** With a larger ridge only the average would remain, and the sum would overflow. */
 const mostRidge = 1e6;
 
 const share = 'a number from 0 to 1';
@@ -96,7 +96,7 @@ export const regmean: Method<Parameters> = {
       kind: 'linear',
       terms: terms.map(({ source, weight }) => ({ source, weight })),
     };
-    // A single model is already the solution.
+    // For a single model, the model is the solution.
     const solved: Expression = terms.length === 1 ? plain : { kind: 'regMean', terms, scaling, ridge };
     const isMatrix = (tensor: string): boolean => {
       const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};

@@ -119,7 +119,10 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
   return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
 };
 
-/** Returns 1 for `rest` in some modules, 2 for `rest`, 0 otherwise. The lowest rank takes a tensor. */
+/**
+ * Returns the rank of a part: 1 for `rest` in some modules, 2 for `rest`, else 0. A tensor goes to the part of lowest
+ * rank.
+ */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
 /** Returns the parts that claim a place: several in an overlap, none in a gap. */
@@ -157,7 +160,7 @@ export const divide = (
   // Reports overlaps before gaps, because overlaps are more likely to be typos.
   const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
   if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
-  // Allows idle parts if there are no tensors: an adapter may lack all layers and modules that a part names.
+  // Allows parts without tensors in adapters, which may lack all layers and modules that a part names.
   const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
   if (idle !== undefined)
     throw invalidParts(

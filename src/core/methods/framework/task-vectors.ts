@@ -11,7 +11,7 @@ import {
   type SettingInput,
 } from './declaration/settings.js';
 
-// b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is the sparsified task vector δᵢ = xᵢ − b (mergekit's generalised task
+// b + λ·Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is the sparsified task vector δᵢ = xᵢ − b (mergekit's generalised task
 // arithmetic).
 
 /** Parameters of all methods that add task vectors. */

@@ -25,10 +25,10 @@ import {
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
 
-/** Maximum merges. Documents that use others twice double the number of merges at each level. */
+/** Maximum number of merges. Documents that use other documents twice double the number at each level. */
 const mostMerges = 1000;
 
-/** A step in a chain of recipes; a repeated one is a cycle. */
+/** A step in a chain of recipes; a repeated step is a cycle. */
 interface Link {
   readonly id: string;
   readonly label: string;
@@ -248,7 +248,7 @@ const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
   });
 };
 
-/** Returns the document without a name, or the only one that no other uses. */
+/** Returns the document without a name, or the only document that no other document uses. */
 const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySet<string>): Mapping => {
   const free = finished.filter(({ name }) => name === undefined || !used.has(name));
   // At least one document is unused, because cycles have been refused.

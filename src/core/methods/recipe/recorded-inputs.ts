@@ -57,7 +57,7 @@ export class RecordedInputs {
     this.#byText = byPortableText(inputs);
   }
 
-  /** True for a text that the record gives for a model. */
+  /** True for a text with which the record names a model. */
   has(model: string): boolean {
     return this.#byText.has(model);
   }

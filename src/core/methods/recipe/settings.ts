@@ -49,7 +49,7 @@ const reserved = new Set([
   'stack',
 ]);
 
-/** The valid parameters of a place, and how to warn of others. */
+/** The valid parameters of a place, and a warning for invalid ones. */
 export interface ParameterPlace {
   readonly method: string;
   /** Valid parameters by camel-case name; undefined if the method checks them itself. */
@@ -212,7 +212,7 @@ const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['valu
   return type === 'number' && typeof value === 'boolean' ? Number(value) : value;
 };
 
-/** Combines parameters: if no filter of an inner one matches, the outer one applies. */
+/** Combines parameters: if no filter of the inner parameter matches, the outer parameter applies. */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);
   for (const [name, { key, value }] of inner) {

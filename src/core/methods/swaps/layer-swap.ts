@@ -46,9 +46,9 @@ export interface LayerSwapParameters {
   bottom?: number | undefined;
   /** Layers from the language expert next to the head. Default 2 (§4.2). */
   top?: number | undefined;
-  /** Averaged layers above the bottom ones. Default 0. */
+  /** Averaged layers above the bottom layers. Default 0. */
   bottomTransition?: number | undefined;
-  /** Averaged layers below the top ones. Default 0. */
+  /** Averaged layers below the top layers. Default 0. */
   topTransition?: number | undefined;
   /** Weights of task and language expert in averages; `magnitude`: 1 / mean MAV (§5). Default [1, 1]. */
   weights?: readonly [number, number] | 'magnitude' | undefined;
@@ -61,7 +61,7 @@ export interface LayerSwapParameters {
    * `layer`.
    */
   norms?: 'layer' | 'average' | undefined;
-  /** Scale the counts from 32 layers to the model's: count · L / 32, rounded half up. Default false. */
+  /** Scale the counts from 32 layers to the model's: count·L/32, rounded half up. Default false. */
   scaled?: boolean | undefined;
   /**
    * Assigns tensors by a partition, not by layers: the path of a `partition.json`, or its parts. Tensors that

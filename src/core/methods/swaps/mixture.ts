@@ -18,7 +18,7 @@ export const gateModes = [
 /** A dense model, whose MLPs become an expert in each layer. */
 export interface MixtureExpert {
   model: ModelInput;
-  /** Texts to route to this expert, and texts not to route to it. */
+  /** Texts to route to this expert, and texts to keep from it. */
   positivePrompts?: readonly string[] | undefined;
   negativePrompts?: readonly string[] | undefined;
   /** Factor of the expert's down projections, and thus of its output. Default 1. */
@@ -33,7 +33,7 @@ export interface MixtureParameters {
   base: ModelInput;
   /** Models whose MLPs become the experts that routers choose from. */
   models: readonly (ModelInput | MixtureExpert)[];
-  /** The expert for every token; at most one. */
+  /** The expert that processes every token; at most one. */
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
   /**
    * Source of the routers. `random` (normal) and `uniform_random` draw numbers. Others need the file `gates`,

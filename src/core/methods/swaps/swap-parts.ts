@@ -32,7 +32,7 @@ const range = (first: number, end: number): readonly number[] =>
 
 const named = (of: Role): readonly Share[] => [{ of, weight: 1 }];
 
-/** Returns the recipe's parts, or those that lists of layers imply; the rest is the task expert's. */
+/** Returns the recipe's parts, or the parts that lists of layers imply; the rest is the task expert's. */
 export const partsOf = (
   { others, langLayers, baseLayers, parts }: Dividing,
   { bottom, top, bottomTransition, topTransition }: Counts,

@@ -32,7 +32,7 @@ export const transplantNotes = (plan: ReportedPlan): string[] => {
   ];
 };
 
-/** Returns numbers of rows from the first operand and from others; undefined unless rows are assembled. */
+/** Returns the numbers of rows from the first and from other operands; undefined unless rows are assembled. */
 const countsIn = (inside: unknown): readonly number[] | undefined => {
   const formula = formulaIn(inside);
   if (formula?.kind === 'assemble')

@@ -6,9 +6,9 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 export type ArceeFusionParameters = Readonly<Record<never, never>>;
 
 /**
- * Arcee Fusion (mergekit's `arcee_fusion`): takes elements of high importance from the model, others from the
- * base. An element's importance is |x − base| times the Kullback-Leibler divergence between the row's softmax
- * and the base's. It is high from the tensor's median + 1.5 · interquartile range.
+ * Arcee Fusion (mergekit's `arcee_fusion`): takes elements of high importance from the model, all other elements from
+ * the base. An element's importance is |x − base| times the Kullback-Leibler divergence between the row's softmax and
+ * the base's. It is high from the tensor's median + 1.5·interquartile range.
  *
  * Unlike mergekit, sums divergences in float64, and does not sample quantiles of large tensors.
  */

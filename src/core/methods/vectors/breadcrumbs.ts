@@ -9,11 +9,11 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `breadcrumbs` besides its models. */
+/** Parameters of `breadcrumbs` besides models. */
 export type BreadcrumbsParameters = OutlierParameters;
 
 /**
- * Model Breadcrumbs (Davari and Belilovsky 2023): base + λ · Σ wᵢδᵢ, where δᵢ drops the `gamma` share of
+ * Model Breadcrumbs (Davari and Belilovsky 2023): base + λ·Σ wᵢδᵢ, where δᵢ drops the `gamma` share of
  * largest changes and keeps the next `density` share. If too few remain, some of the largest are kept.
  */
 export const breadcrumbs: TensorMethod<'required', BreadcrumbsParameters, 'weight' | 'density' | 'gamma'> =

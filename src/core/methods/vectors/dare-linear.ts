@@ -9,11 +9,11 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `dare_linear` besides its models. */
+/** Parameters of `dare_linear` besides models. */
 export type DareLinearParameters = RandomParameters;
 
 /**
- * DARE (Yu et al. 2023): base + λ · Σ wᵢδᵢ, where each change is kept with probability `density` and
+ * DARE (Yu et al. 2023): base + λ·Σ wᵢδᵢ, where each change is kept with probability `density` and
  * rescaled. Random numbers depend only on `seed`, tensor name, model index and element index.
  */
 export const dareLinear: TensorMethod<'required', DareLinearParameters, 'weight' | 'density'> = tensorMethod({

@@ -9,10 +9,10 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `della_linear` besides its models. */
+/** Parameters of `della_linear` besides models. */
 export type DellaLinearParameters = RankParameters;
 
-/** DELLA's random drops without an election: base + λ · Σ wᵢδᵢ (mergekit's `della_linear`). */
+/** DELLA's random drops without an election: base + λ·Σ wᵢδᵢ (mergekit's `della_linear`). */
 export const dellaLinear: TensorMethod<'required', DellaLinearParameters, 'weight' | 'density' | 'epsilon'> =
   tensorMethod({
     name: 'della_linear',

@@ -4,7 +4,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import { type RamParameters, smallestChange } from './ram.js';
 
-/** Parameters of `ramplus_tl` besides its models. */
+/** Parameters of `ramplus_tl` besides models. */
 export interface RamplusTlParameters extends RamParameters {
   /** Rate at which ρ increases changes by a single model. Default 0.1. */
   r?: SettingInput<number> | undefined;
@@ -14,7 +14,7 @@ export interface RamplusTlParameters extends RamParameters {
 
 /**
  * Reinforced agent merging plus, by tensor (arXiv 2601.13572; mergekit's `ramplus_tl`): `ram`, with changes
- * by a single model multiplied by 1 + r · min(ρ, alpha). ρ is the number of elements that the model changes
+ * by a single model multiplied by 1 + r·min(ρ, alpha). ρ is the number of elements that the model changes
  * together with others, divided by the number that it changes alone.
  */
 export const ramplusTl: TensorMethod<'required', RamplusTlParameters> = tensorMethod({

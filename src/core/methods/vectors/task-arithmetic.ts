@@ -3,10 +3,10 @@ import { summed, sumOf, type TaskVectorParameters, wholeChanges } from '../frame
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `task_arithmetic` besides its models. */
+/** Parameters of `task_arithmetic` besides models. */
 export type TaskArithmeticParameters = TaskVectorParameters;
 
-/** Task arithmetic (Ilharco et al. 2023): base + λ · Σ wᵢ(xᵢ − base), by default not normalised. */
+/** Task arithmetic (Ilharco et al. 2023): base + λ·Σ wᵢ(xᵢ − base), by default not normalised. */
 export const taskArithmetic: TensorMethod<'required', TaskArithmeticParameters, 'weight'> = tensorMethod({
   name: 'task_arithmetic',
   title: 'Task arithmetic',

@@ -20,13 +20,13 @@ export interface Adapter {
   /** `checkpoint.config` is the parsed `adapter_config.json`. */
   readonly checkpoint: CheckpointIndex;
   readonly config: AdapterConfig;
-  /** LoRA's factors: the result is W + s · B · A, or what `config.kind` computes. */
+  /** LoRA's factors: the result is W + s·B·A, or what `config.kind` computes. */
   readonly pairs: ReadonlyMap<string, LowRankPair>;
   /** Changes of kinds other than LoRA's (`config.tuners`). */
   readonly changes: ReadonlyMap<string, ParameterChange>;
   /** Tensors that replace the base's: `modules_to_save` and trained biases (`bias`). */
   readonly replaced: ReadonlyMap<string, { readonly name: string; readonly tensor: TensorReference }>;
-  /** Changes of biases by `lora_bias`: bias + scale · tensor. */
+  /** Changes of biases by `lora_bias`: bias + scale·tensor. */
   readonly added: ReadonlyMap<
     string,
     { readonly name: string; readonly tensor: TensorReference; readonly scale: number }

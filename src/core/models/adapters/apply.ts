@@ -8,7 +8,7 @@ import { changedBy } from './changed.js';
  * Returns a base with an adapter as one checkpoint: the base's files, then the adapter's. An adapter's
  * tokenizer replaces the base's. Reads no weights.
  *
- * @throws errors of `changedBy`
+ * @throws as `changedBy`
  */
 export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: string): CheckpointIndex => {
   const { checkpoint } = adapter;

@@ -179,7 +179,7 @@ const isTransposed = (
   return transposed;
 };
 
-/** Replaces base tensors by those saved whole. Returns the `config.json` keys to change. */
+/** Replaces base tensors by tensors that the adapter saved whole. Returns the `config.json` keys to change. */
 const replaceWhole = (
   base: CheckpointIndex,
   adapter: Adapter,

@@ -8,7 +8,7 @@ import type { Adapter, ExpertLayout, LowRankPair } from './adapter.js';
 /** Families whose expert modules set `is_transposed` in transformers 5: matrices are stored as [in, out]. */
 const saidTransposed = new Set(['gpt_oss', 'openai_privacy_filter', 'aria_text']);
 
-/** Families in which some files store experts transposed. The shape of a square matrix does not show it. */
+/** Families in which some files store experts transposed, which a square matrix's shape does not show. */
 const maybeTransposed = new Set(['qwen3_vl_moe', 'qwen3_vl_moe_text']);
 
 /** True if a base has a parameter, either fused or as separate expert matrices. */
@@ -100,7 +100,7 @@ const isTransposed = (
 
 /**
  * PEFT's `ParamWrapper` took the first dimension as inputs before 0.19. 0.19.0 took the second for families
- * with `is_transposed`; later versions take the second for all others.
+ * with `is_transposed`; later versions take the second for all other families.
  */
 const isTransposedWhereSquare = (layout: ExpertLayout, family: string): boolean => {
   if (layout === 'before 0.19') return true;
@@ -158,7 +158,7 @@ const expertsIn = (
   const rowsOf = first.map((name) => itemAt(shapeOf(name), 0));
   const parts: FusedRows[] = [];
   let [count, row] = [0, 0];
-  // Counts one expert more than wanted, to notice a base with more experts.
+  // Counts up to one expert more than wanted, so that a base with more experts is noticed.
   for (; count <= wanted; count += 1) {
     const matrices = matricesOf(names, parameter, count) ?? [];
     if (!matrices.every((name) => base.tensors.has(name))) break;

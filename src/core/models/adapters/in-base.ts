@@ -52,7 +52,7 @@ interface RenamedAdapter {
   readonly replaced: Map<string, unknown>;
 }
 
-/** Removes changes of a tied head that the file repeats: PEFT applies those of the embeddings to both. */
+/** Removes a tied head's changes that the file repeats: PEFT applies the embeddings' changes to both tensors. */
 const dropTwins = (
   { config, pairs, changes, replaced }: RenamedAdapter,
   embedding: string,

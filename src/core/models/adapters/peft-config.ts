@@ -53,7 +53,7 @@ const refused: Readonly<Record<string, string>> = {
 /** Keys of adapters that PEFT cannot merge either. */
 const mergedNowhere = new Set(['alora_invocation_tokens', 'arrow_config', 'use_qalora', 'layer_replication']);
 
-/** Initialisations that subtract B · A from the base: the adapter fits only the changed base. */
+/** Initialisations that subtract B·A from the base: the adapter fits only the changed base. */
 const changesBase = /^(pissa|corda|olora|lora_ga|loftq)/i;
 
 /** Schema of a pattern's values; `entriesInOrder` reads the keys. */
@@ -96,8 +96,8 @@ const isUnused = (value: unknown): boolean =>
   (isObject(value) && Object.keys(value).length === 0);
 
 /**
- * Parses an `adapter_config.json` of PEFT 0.21 or older. Ignores keys that do not change the computation;
- * honours the others, or refuses them by name. Refuses unknown keys that are set.
+ * Parses an `adapter_config.json` of PEFT 0.21 or older. Ignores keys that do not change the computation; honours all
+ * other keys, or refuses them by name. Refuses unknown keys that are set.
  *
  * @throws ADAPTER_UNSUPPORTED, ADAPTER_INVALID, CONFIG_INVALID
  */

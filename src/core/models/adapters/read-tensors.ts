@@ -158,8 +158,8 @@ const wrappersOf = (modules: Iterable<string>): ReadonlyMap<string, number> => {
 const parameterOrder = ['gate_up_proj', 'gate_up_proj_bias', 'up_proj', 'down_proj', 'down_proj_bias'];
 
 /**
- * Returns the parameter that a module's factors change: its weight, or one of `target_parameters`. PEFT
- * matches patterns against the module's name, or in the second case the parameter's.
+ * Returns the parameter that a module's factors change: its weight, or one of `target_parameters`. PEFT matches
+ * patterns against the module's name, or for `target_parameters` the parameter's name.
  */
 const targetOf = (
   module: string,

@@ -67,7 +67,7 @@ interface ConvolutionPair {
   readonly place: (tensor: TensorReference) => TensorReference;
 }
 
-/** Returns a convolution's change [out, in, kernel…] as a matrix [out, in · kernel]. */
+/** Returns a convolution's change [out, in, kernel…] as a matrix [out, in·kernel]. */
 export const convolved = (
   base: CheckpointIndex,
   adapter: Adapter,

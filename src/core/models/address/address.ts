@@ -95,7 +95,7 @@ export const mapPlaces = (address: ModelAddress, change: (model: PlainAddress) =
 /** True for a path that begins with `./` or `../`, which no source's name does. */
 export const isDotted = (at: string): boolean => /^\.\.?(\/|$)/.test(at);
 
-/** Makes existing and dotted paths absolute. Others stay, because `org/name` may be a hub model. */
+/** Makes existing and dotted paths absolute. Other texts stay, because `org/name` may be a hub model. */
 export const resolveAddress = (address: ModelAddress, folder: string): ModelAddress =>
   mapPlaces(address, ({ at, isHere }) => (isHere || isDotted(at) ? resolve(folder, at) : at));
 

@@ -4,7 +4,7 @@ import { namesIn } from '../../base/files/unless-missing.js';
 import { adapterConfigName } from '../checkpoint/files/file-names.js';
 import { checkpointName } from '../checkpoint/files/run-folder.js';
 
-/** The name of the adapter that PEFT saves in the directory itself. Others have their own folders. */
+/** The name of the adapter that PEFT saves in the directory itself. Other adapters have their own folders. */
 const defaultName = 'default';
 
 interface NamedAdapter {

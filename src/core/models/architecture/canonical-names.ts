@@ -46,7 +46,7 @@ export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, st
 };
 
 /**
- * Maps one model's names to another's spelling where they differ. A name that the other model lacks gets the
+ * Maps names of a model to another model's spelling where the two differ. A name that the other model lacks gets the
  * prefix of similar names.
  *
  * @param like names of the model whose spelling is wanted

@@ -19,7 +19,7 @@ const usualOutside: Rules = [
   [/^(score|qa_outputs)\.(weight|bias)$/, 'head'],
 ];
 
-/** Constant tables that models compute, and that older exports store. */
+/** Constant tables. Models compute them; older exports also store them. */
 const buffer =
   /(^|\.)(rotary_emb\.inv_freq|rope\.freqs|(attention|attn)\.(bias|masked_bias|rotary_emb\.inv_freq)|position_ids)$/;
 
@@ -31,8 +31,8 @@ export const otherTower =
 const tokenHead = /(^|\.)(lm_head|embed_out|output|proj_out|head|decoder|vocab_projector)\.weight$/;
 
 /**
- * Returns a tensor's role by its name. Tries the family's names, then usual names and, for unknown families,
- * those of all families.
+ * Returns a tensor's role by its name. Tries the family's names, then usual names and, for unknown families, the names
+ * of all families.
  */
 const roleBy = (
   rules: 'inside' | 'outside',

@@ -36,7 +36,7 @@ export interface AdaptedFrom {
   /** SHA-256 of `adapter_config.json`, in hex. */
   readonly config: string;
   readonly folder: string;
-  /** The adapter's side files; all others are the base's. */
+  /** The adapter's side files; all other side files are the base's. */
   readonly sideFiles: readonly string[];
   /** Indexes of files whose stored tensors differ from the checkpoint's, so they cannot be copied whole. */
   readonly foreignFiles: readonly number[];
@@ -88,7 +88,7 @@ export interface CheckpointIndex extends Origin {
   readonly fusedExperts?: { readonly stored: ReadonlyMap<string, TensorReference> };
   /** The base and the adapter of `BASE+ADAPTER`. */
   readonly adapted?: AdaptedFrom;
-  /** Names of small files beside the weights or in them (`carried`). */
+  /** Names of small files beside the weights or inside the weights' file (`carried`). */
   readonly sideFiles: readonly string[];
   /** Text of side files in the weights' container, by name. */
   readonly carried?: ReadonlyMap<string, string>;

@@ -8,7 +8,7 @@ export const mostDescriptionBytes = 4096;
 /** Names in bitsandbytes: a 4-bit module's JSON, and the layout number of 8-bit codes. */
 const names = /\.(weight\.quant_state\.bitsandbytes__(nf4|fp4)|weight_format)$/;
 
-/** Returns small tensors that describe how others are stored; opening a checkpoint reads their bytes. */
+/** Returns small tensors that describe how other tensors are stored; opening a checkpoint reads their bytes. */
 export const descriptionsIn = ({ tensors }: FileHeader): readonly (readonly [string, TensorInFile])[] =>
   [...tensors].filter(
     ([name, { dtype, begin, end }]) =>

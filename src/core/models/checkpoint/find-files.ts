@@ -124,7 +124,7 @@ export const hasModel = async (directory: string, names: readonly string[]): Pro
 /** Folder in a trainer's checkpoint where Accelerate saves a model sharded by FSDP. */
 const fsdpFolder = 'pytorch_model_fsdp_0';
 
-/** Folders where DeepSpeed saves steps; a file beside them names the last. */
+/** Folders where DeepSpeed saves steps; a file beside them names the last step. */
 const stepFolder = /^global_step\d+$/;
 const latestName = 'latest';
 
@@ -162,7 +162,7 @@ const inDirectory = async (directory: string, names: readonly string[]): Promise
 
 export const weightsKey = 'transformers_weights';
 
-/** Returns the file named by `transformers_weights`, which transformers prefers to others. */
+/** Returns the file named by `transformers_weights`, which transformers prefers to other weights. */
 const namedInConfig = async (directory: string, names: readonly string[]): Promise<string | undefined> => {
   if (!names.includes(configName)) return undefined;
   const file = join(directory, configName);

@@ -76,7 +76,7 @@ export const listOtherFiles = async (directory: string, own: ReadonlySet<string>
     .sort();
 };
 
-/** True for a tokenizer's file, which an adapter may have instead of the base's. */
+/** True for a tokenizer file; an adapter's tokenizer replaces the base's. */
 export const isTokenizerFile = (name: string): boolean =>
   /^(tokenizer.*\.json|tokenizer\.model.*|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|(spiece|sentencepiece.*)\.model|tekken\.json|.*\.tiktoken|chat_template\.json|.*\.jinja)$/.test(
     name,
@@ -104,7 +104,7 @@ export const isSideFileName = (name: string): boolean => {
     /^[^/\\\p{Cc}]+$/u.test(last) &&
     last !== '.' &&
     !isKnown(last) &&
-    // Ignores case: on some file systems one would overwrite the other.
+    // Ignores case: on some file systems, names that differ only in case are one file.
     last.toLowerCase() !== provenanceName &&
     !isWeightsName(last.toLowerCase())
   );

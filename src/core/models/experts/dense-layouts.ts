@@ -12,7 +12,7 @@ export interface MixtureSizes {
   readonly layers: number;
 }
 
-/** A family of mixtures made from dense models: attention, norms and embeddings of one, MLPs of others. */
+/** A family of mixtures made from dense models: attention, norms and embeddings from one model, MLPs from all. */
 export interface MixtureLayout {
   /** mergekit-moe's name. A recipe's `architecture` is a prefix of it, in any case. */
   readonly title: string;

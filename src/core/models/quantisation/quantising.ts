@@ -4,7 +4,7 @@ import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import type { Place } from '../architecture/architecture.js';
 
-// Formats of quantised weights that layerloom writes, and the tensors to quantise.
+// The formats of quantised weights that layerloom writes, and the choice of tensors to quantise.
 
 /** Rows and columns of a block; may exceed the matrix. */
 export type BlockSize = readonly [rows: number, columns: number];
@@ -42,10 +42,10 @@ export type WrittenName = (typeof writtenNames)[number];
 const divides = ([rows, columns]: BlockSize, shape: Shape): boolean =>
   Number(shape[0]) % rows === 0 && Number(shape[1]) % columns === 0;
 
-/** True if loaders accept the blocks: square ones must divide the matrix; others may be cut short. */
+/** True if loaders accept the blocks: square blocks must divide the matrix; other blocks may be cut at its edge. */
 export const fits = (block: BlockSize, shape: Shape): boolean => block[0] === 1 || divides(block, shape);
 
-/** Returns the block size that fits most elements of a model's matrices; among ties, the larger one. */
+/** Returns the block size that fits most elements of a model's matrices; in a tie, the larger size. */
 export const blockOf = (name: QuantisingName, shapes: readonly Shape[]): BlockSize => {
   const { blocks }: Quantising = quantisings[name];
   const fitted = (block: BlockSize): number =>

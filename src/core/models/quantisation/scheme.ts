@@ -31,7 +31,7 @@ export interface QuantisationScheme {
   readonly unconverted: readonly string[];
   readonly origins?: readonly string[];
   /**
-   * Finds the quantised tensors that layerloom can read; those of other modules can only be copied.
+   * Finds the quantised tensors that layerloom can read; all other quantised tensors can only be copied.
    *
    * @throws QUANTISATION_INVALID
    */

@@ -20,7 +20,7 @@ import { withoutWrappers } from './wrappers.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** A `config.json` that a user gives for models without one, with the side files beside it. */
+/** A `config.json`, and the side files beside it, that a user gives for models without configuration. */
 export interface GivenConfig {
   readonly given: string;
   readonly file: string;
@@ -256,7 +256,7 @@ const otherFamily = (
       ? [...parts.filter((one) => !biases.includes(one)), ...(set ? biases : [])]
       : parts,
   );
-  // Loaders make a missing bias of `o_proj` of zeros, as in models of Qwen 2 that were saved as Llama.
+  // Loaders fill a missing bias of `o_proj` with zeros, as in models of Qwen 2 saved as Llama.
   const judged = [...biases, ...(set === true ? [] : [outputBias]), ...headNorms, ...innerNorms];
   const part = judged.find((one) => wanted.has(one) !== modules.has(one));
   if (part === undefined) return undefined;

@@ -37,8 +37,8 @@ export interface Reading {
 
 /**
  * Reads the model at an address: a whole model, as transformers and PEFT would load it, or an adapter. A base
- * with an adapter is one checkpoint, named like the adapter. Reads headers and small files; weights only to
- * decide whether the head is the embeddings.
+ * with an adapter is one checkpoint, named like the adapter. Reads headers and small files, and weights only to decide
+ * whether the head equals the embeddings.
  *
  * All commands open models through this function, so that a path means the same model everywhere.
  *

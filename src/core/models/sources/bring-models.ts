@@ -13,7 +13,7 @@ export interface BringModelsOptions extends Pick<FetchOptions, 'signal'> {
  *
  * @param models as spelt in recipes; local paths are skipped
  * @returns warnings
- * @throws errors of `bringHeaders`
+ * @throws as `bringHeaders`
  */
 export const bringModels = async (
   models: Iterable<string>,

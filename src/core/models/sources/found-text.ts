@@ -30,7 +30,7 @@ export const byPortableText = <Model extends FoundWithAdapter>(
 export const modelOfText = <Model>(models: ReadonlyMap<string, Model>, text: string): Model | undefined =>
   models.get(text) ?? models.get(splitName(text).rest);
 
-/** Returns this machine's path of a model, with `NAME=` if `text` has one or the name isn't the path's. */
+/** Returns this machine's path of a model, with `NAME=` if `text` has a name or the name isn't the path's. */
 export const localText = <Model extends FoundModel>(
   models: ReadonlyMap<string, Model>,
   text: string,

@@ -32,8 +32,8 @@ export interface RangeCacheRemoval {
 }
 
 /**
- * Removes models from the cache of ranges: selected ones, those that another cache has whole, and leftovers
- * of interrupted downloads. Keeps models in use.
+ * Removes models from the cache of ranges: selected models, models that another cache has whole, and leftovers of
+ * interrupted downloads. Keeps models in use.
  *
  * @throws WRITE_FAILED
  */

@@ -10,7 +10,7 @@ export interface VocabularyModel {
 }
 
 /**
- * Reads the models' tokenizers, equal files once. A model without a tokenizer is assumed to have that of
+ * Reads the models' tokenizers, equal files once. A model without a tokenizer is assumed to have the tokenizer of
  * `models[options.reference]`, if it has as many rows.
  *
  * @param options.assumes also assume this for models without a text tokenizer

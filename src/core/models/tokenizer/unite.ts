@@ -14,9 +14,9 @@ export interface OutputTokens {
 }
 
 /**
- * Returns the tokens of `models[base]`, then those of the other models in order. First come tokens of their
- * vocabularies by id, which become plain added tokens; then their added tokens, with the first model's
- * settings; then `wanted` tokens that no model has.
+ * Returns the tokens of `models[base]`, then the other models' tokens in order. First come tokens of the other
+ * vocabularies by id, which become plain added tokens; then added tokens, with the first model's settings; then
+ * `wanted` tokens that no model has.
  *
  * @throws TOKENIZER_UNSUPPORTED
  */
@@ -44,7 +44,7 @@ export const uniteTokens = (
 /**
  * Returns one model's tokens; `strips` removes tokens without rows.
  *
- * @throws errors of `uniteTokens`
+ * @throws as `uniteTokens`
  */
 export const tokensOf = (model: ModelTokens, strips: boolean, wanted: Iterable<string>): OutputTokens => {
   const { tokenizer, stripped } = strips

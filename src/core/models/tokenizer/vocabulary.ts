@@ -5,7 +5,7 @@ export type RowRun = readonly [to: number, from: number, count: number];
 export interface RowFill {
   /** Output rows as [first, count], ascending. */
   readonly rows: readonly (readonly [first: number, count: number])[];
-  /** Source models and their rows: copied from one, averaged over several, 0 without any. */
+  /** Source models and their rows: copied from one model, averaged over several, 0 without a model. */
   readonly from: readonly { readonly model: number; readonly runs: readonly RowRun[] }[];
 }
 

@@ -105,7 +105,7 @@ const moduleOf = (name: string, layer: number): string => {
   return at === -1 ? name : name.slice(at + number.length);
 };
 
-/** True for a figure worth showing. A density of 1, or a constant of the whole formula, is not. */
+/** True for a figure to show. A density of 1, and a constant of the whole formula, are left out. */
 const isTelling = (
   { name, of }: Omit<Figure<string>, 'value'>,
   modules: readonly Module[],

@@ -11,7 +11,7 @@ export interface LayerPicture {
   readonly chart: readonly ChartRow[] | null;
 }
 
-/** Maximum number of runs of equal layers without a chart. Copies alone never get one. */
+/** Maximum number of runs of equal layers without a chart. A merge of copies never gets a chart. */
 const mostRuns = 10;
 
 /** Maximum number of formulas in a run without a chart. */

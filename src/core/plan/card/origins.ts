@@ -10,7 +10,7 @@ export interface Origin {
   readonly layers: readonly [number, number] | null;
   /** Distinct expressions, largest in bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
-  /** Tensors of each expression: names if they are few and outside the layers, otherwise kinds of modules. */
+  /** Tensors of each expression: names of a few tensors outside the layers, otherwise kinds of modules. */
   readonly tensors?: readonly (readonly string[])[];
   /** First and last layer in the source models, if layers are stacked. */
   readonly sourceLayers?: readonly [number, number];

@@ -128,7 +128,7 @@ const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedM
   }),
 });
 
-/** Refuses importances if the vocabulary changes: their rows belong to their own model's tokens. */
+/** Refuses importances if the vocabulary changes: a file's rows belong to its model's own tokens. */
 const checkVocabularies = (models: readonly OpenedModel[]): void => {
   const importance = models.find(({ role }) => role === 'importance');
   const other = models.find(({ vocabulary }) => vocabulary !== undefined);

@@ -19,7 +19,7 @@ export interface Explanation {
 }
 
 /**
- * Suggests a tensor: the name that `word` misspells, else one that contains it, else the one that shares most
+ * Suggests a tensor: the name that `word` misspells, else a name that contains it, else the name that shares most
  * dotted parts with it.
  */
 const nearestTensor = (word: string, names: readonly string[]): string => {

@@ -47,7 +47,7 @@ const frames: Cached<Promise<Frame>> = { most: 512 };
 /**
  * Returns a recipe's frame, cached in the inputs' session.
  *
- * @throws the codes of `openRecipeModels` and `checkAll`
+ * @throws as `openRecipeModels` and `checkAll`
  */
 export const frameOf = (
   recipe: Recipe,

@@ -107,7 +107,7 @@ const namesLayers = (settings: Settings, unconvertedKey?: string): boolean =>
       key !== unconvertedKey && /\b(layers?|blocks?|h)\\*\./.test(JSON.stringify(value) ?? ''),
   );
 
-/** Refuses to renumber layers beside settings of a quantisation that is not read, and that name them. */
+/** Refuses to renumber layers if settings of an unread quantisation scheme name layers. */
 const refuseRenumbered = ({ compiled }: Composed, models: readonly CheckpointIndex[]): void => {
   if (compiled.layersLike === undefined) return;
   for (const model of models) {

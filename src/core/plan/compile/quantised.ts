@@ -16,8 +16,8 @@ const markedModule = (name: string): string | undefined => {
 };
 
 /**
- * Returns all tensors of quantised modules except biases. They cannot be averaged without scales. If the
- * settings are of a scheme that is not read, matrices of FP8 or narrow integers are codes.
+ * Returns all tensors of quantised modules except biases. They cannot be averaged without scales. If the scheme is not
+ * read, matrices of FP8 or narrow integers count as codes.
  */
 export const quantisedTensors = (
   checkpoint: Pick<CheckpointIndex, 'tensors' | 'config' | 'quantisation'>,

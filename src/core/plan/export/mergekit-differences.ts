@@ -4,7 +4,7 @@ import type { MergePlan } from '../plan.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Methods that read an element without the others of its tensor. */
+/** Methods that compute each element without other elements of its tensor. */
 const byElement: ReadonlySet<string> = new Set([
   'linear',
   'passthrough',
@@ -23,7 +23,7 @@ const tabled: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** Returns how mergekit's result differs because it takes other tensors as one, or from another slice. */
+/** Returns how mergekit's result differs because mergekit joins other tensors, or uses another slice. */
 export const differencesOf = (
   { shards, architecture: { family } }: MergePlan,
   method: string,

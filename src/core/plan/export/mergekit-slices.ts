@@ -140,8 +140,8 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
       `slices of a model with other towers than the language model's (${tower.name})`,
       'mergekit has slices for models of one tower only; merge with layerloom',
     );
-  // mergekit takes embeddings' parameters from the first slice, others' from the last, or from the first for
-  // families unknown to it.
+  // mergekit takes embeddings' parameters from the first slice, and other outside tensors' parameters from the last
+  // (for families unknown to it, from the first).
   const outside = weighted.filter(([{ layer }]) => layer === null);
   for (const [{ name }, weights] of outside) {
     const places = roleOutside(family, name) === 'embedding' ? [first] : [first, last];

@@ -10,7 +10,7 @@ import { type LowRankTensor, lowRank } from './low-rank.js';
 import { keyOfStored, parseSource, stored } from './stored.js';
 
 /**
- * A model's matrix with a DoRA adapter: m · V / ‖V‖ with V = `tensor` + `scale` · `product`. Magnitudes m and
+ * A model's matrix with a DoRA adapter: m·V/‖V‖ with V = `tensor` + `scale`·`product`. Magnitudes m and
  * norms are by row, or by column if the product is transposed because the matrix is stored as [in, out]. V is
  * float32, norms are float64 (docs/numbers.md). The result is rounded to `dtype` once.
  */

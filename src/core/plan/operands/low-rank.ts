@@ -8,7 +8,7 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * A LoRA adapter's unscaled product B · A in float32, or its transpose; `a` is [rank, in], `b` is [out,
+ * A LoRA adapter's unscaled product B·A in float32, or its transpose; `a` is [rank, in], `b` is [out,
  * rank]. Sums over the rank have a fixed order (docs/numbers.md). With `experts`, all experts' products are
  * stacked by rows.
  */

@@ -5,7 +5,7 @@ import type { Operand, PlannedInput } from '../plan.js';
 
 export type PlannedDifference =
   | { readonly kind: 'tensor'; readonly tensor: Operand }
-  /** An adapter's `scale` · `change` to the base's own bytes, which need not be read. */
+  /** An adapter's `scale`·`change` to the base's own bytes, which need not be read. */
   | { readonly kind: 'change'; readonly change: Operand; readonly scale: number }
   /** The expert's bytes equal the base's. */
   | { readonly kind: 'none' };

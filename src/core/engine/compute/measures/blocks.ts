@@ -8,8 +8,7 @@ import type { WorkerPool } from '../../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
 /**
- * Number of elements in a block. Results depend on it, because sums are taken within blocks, then over
- * blocks.
+ * Number of elements in a block. It affects results, because sums are taken within blocks, then over blocks.
  */
 const blockElements = 4 * 1024 * 1024;
 
@@ -51,7 +50,7 @@ export const inParts = (blocks: readonly ElementRange[], most: number): ElementR
   return parts;
 };
 
-/** Measures with a result per row; results of others are summed. */
+/** Measures with a result per row. For other measures, the blocks' results are summed. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
 /** Sums block results in block order, however workers finish, so that totals are the same in every run. */

@@ -21,9 +21,9 @@ export interface FactorTarget {
   readonly dtype: FactorDtype;
   /** Writes left as [rank, rows] and right as [columns, rank], for embeddings and `fan_in_fan_out`. */
   readonly transposed: boolean;
-  /** Place of `lora_B`, or of `lora_A` if transposed: `rows · rank` elements. */
+  /** Place of `lora_B`, or of `lora_A` if transposed: `rows·rank` elements. */
   readonly left: Location;
-  /** Place of `lora_A`, or of `lora_B` if transposed: `rank · columns` elements. */
+  /** Place of `lora_A`, or of `lora_B` if transposed: `rank·columns` elements. */
   readonly right: Location;
 }
 
@@ -31,7 +31,7 @@ export interface Factors {
   /** The rank used. 0 if Δ is 0, or if it has NaN or infinity and nothing was written. */
   readonly rank: number;
   readonly squares: number;
-  /** ‖Δ − left · right‖²_F, with rounded factors. */
+  /** ‖Δ − left·right‖²_F, with rounded factors. */
   readonly error: number;
   readonly nonFinite: number;
   readonly singularValues: readonly number[];

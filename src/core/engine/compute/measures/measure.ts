@@ -43,7 +43,6 @@ const pieceElements = 16 * 1024;
 const sampled = 1 / 64;
 /** Number of elements first searched for a tie near a bound; doubles each time. */
 const searchedFirst = 2 ** 16;
-/** Maximum count in a histogram. */
 const mostCounted = 2 ** 32 - 1;
 /** Smaller tensors are measured whole, because a sample would save little. */
 const leastSampled = 2 ** 20;
@@ -322,6 +321,6 @@ const sampleOf = (program: Program): ElementRange[] => {
   );
 };
 
-/** Returns the number of sampled elements, even for a tensor too small to sample. */
+/** Counts sampled elements, even for a tensor too small to sample. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);

@@ -35,7 +35,7 @@ export const describeNonFinite = (
   };
 };
 
-/** Returns the element with the smallest index; of several, the first cause's. */
+/** Returns the element with the smallest index; in a tie, the first cause's. */
 export const firstOf = (elements: readonly NonFiniteElement[]): NonFiniteElement | undefined =>
   elements.toSorted((a, b) => a.element - b.element || a.cause - b.cause)[0];
 

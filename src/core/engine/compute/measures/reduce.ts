@@ -50,7 +50,7 @@ interface Lowered {
   readonly base: Value | undefined;
   readonly experts: readonly {
     readonly index: number;
-    /** The tensor itself if it is read, otherwise its difference from the base. */
+    /** The tensor itself, or its difference from the base. */
     readonly value: Value;
     readonly difference: Value;
   }[];

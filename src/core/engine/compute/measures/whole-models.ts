@@ -68,7 +68,7 @@ export interface Trimming {
 }
 
 /**
- * Finds one threshold per expert, over all tensors together. As in the authors' code, it is the (⌊share · n⌋
+ * Finds one threshold per expert, over all tensors together. As in the authors' code, it is the (⌊share·n⌋
  * + 1)-th largest magnitude, and all elements equal to it are kept, which may exceed the share. The majority
  * sign is that of trimmed changes.
  *
@@ -121,7 +121,7 @@ const majoritySignOf = async (
 /**
  * For each tensor, sums |expert − base| by expert.
  *
- * @throws the codes of `findTrimming`, and NON_FINITE
+ * @throws as `findTrimming`, and NON_FINITE
  */
 export const sumMagnitudes = (
   inputs: readonly PlannedInput[],

@@ -9,7 +9,7 @@ export interface TruncatedProduct {
   readonly parameter: string;
   /** Layer; null outside the layers. */
   readonly layer: number | null;
-  /** Rank after truncation. `exactRank` is that of the exact sum, or else the matrix's full rank. */
+  /** Rank after truncation. `exactRank` is the rank of the exact sum, or the matrix's full rank. */
   readonly rank: number;
   readonly exactRank: number;
   /** ‖Δ‖_F of the exact sum. */

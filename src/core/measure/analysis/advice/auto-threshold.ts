@@ -36,8 +36,8 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 };
 
 /**
- * Returns the MAV that a third of the changed rows in layers are above, over all experts; undefined if no row
- * changed. It shows where an expert changed most, whatever the size of its change.
+ * Returns the MAV that a third of all experts' changed rows in layers exceed; undefined if no row changed. It shows
+ * where an expert changed most, whatever the size of its change.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

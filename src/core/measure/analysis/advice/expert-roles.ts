@@ -15,7 +15,7 @@ export type ExpertRoles = ReadonlyMap<string, Side>;
 
 export type GivenRoles = Readonly<Record<Side, readonly string[] | undefined>>;
 
-/** @throws INVALID_PARAMETER for an unknown name, or one with both roles */
+/** @throws INVALID_PARAMETER for an unknown name, or a name with both roles */
 export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRoles => {
   const roles = new Map<string, Side>();
   for (const side of sides)
@@ -36,11 +36,11 @@ export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRo
 };
 
 /**
- * Returns roles, and adds models that are named only there to the experts. An expert's name never means a
- * model. Other text means one if it has a name or a slash, if it exists, or if no experts are given.
+ * Returns roles, and adds models named only in roles to the experts. An expert's name never means a model. Other text
+ * means a model if it has a name or a slash, if it exists, or if no experts are given.
  *
  * @returns also `rolesOf`, by the names of the opened experts
- * @throws the codes of `parseAddress`
+ * @throws as `parseAddress`
  */
 export const withRoles = async (given: readonly string[], roles: GivenRoles) => {
   const experts = [...given];

@@ -6,7 +6,7 @@ import { layerProfile } from './layer-profile.js';
 
 /** A reason to doubt a proposal. */
 export type Concern =
-  /** From the language expert, the swap takes fewer of the largest changes than an even spread would give. */
+  /** The swap takes fewer of the language expert's largest changes than an even spread would give. */
   | 'language in the middle'
   /** The largest changes of both experts are in the same layers. */
   | 'same layers'

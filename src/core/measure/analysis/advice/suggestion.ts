@@ -30,7 +30,7 @@ export interface ProfiledExpert {
  * share.
  */
 export interface LargestChanges {
-  /** A set of layers such as `0,24-31`; empty if none has so many. */
+  /** A set of layers such as `0,24-31`; empty without such layers. */
   readonly layers: string;
   readonly share: number;
 }
@@ -42,7 +42,7 @@ export interface SuggestedLayers {
   readonly undecided: readonly string[];
   readonly reasons: { readonly bottom: string; readonly top: string };
   readonly largest: Readonly<Record<Side, LargestChanges>>;
-  /** At most `budget` swaps: the suggested one, the paper's default, then others, nearest first. */
+  /** At most `budget` swaps: the suggested swap, the paper's default, then other swaps, nearest first. */
   readonly swaps: readonly SuggestedSwap[];
 }
 
@@ -52,8 +52,8 @@ const flat = 0.1;
 const outstanding = 1.5;
 
 /**
- * Minimum gain for the paper's default: it keeps this much more of one expert, and loses at most a tenth as
- * much of the other.
+ * Minimum gain of the paper's default: it keeps this much more of one expert's change, and loses at most a tenth as
+ * much of the other's.
  */
 const decisiveGain = 0.1;
 
@@ -97,8 +97,8 @@ const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] =
 };
 
 /**
- * Says why all changes (Σ|Δ|) contradict a choice by the largest ones: the default keeps far more of one
- * expert and hardly less of the other. Undefined if it does not.
+ * Says why all changes (Σ|Δ|) contradict a choice by the largest changes: the default keeps far more of one expert and
+ * hardly less of the other. Undefined without a contradiction.
  */
 const contradictionOf = (
   { task, language }: Readonly<Record<Side, ProfiledExpert>>,
@@ -146,7 +146,7 @@ const choose = (
   };
 };
 
-/** Returns swaps near the suggested one and the paper's (§4.2: 3 to 5 and 0 to 2), nearest first. */
+/** Returns swaps near the suggested swap and the paper's (§4.2: 3 to 5 and 0 to 2), nearest first. */
 const swapsNear = (
   { bottom, top }: { readonly bottom: number; readonly top: number },
   layers: number,

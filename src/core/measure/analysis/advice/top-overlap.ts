@@ -7,7 +7,7 @@ import { isLayerMatrix } from '../columns.js';
 export interface TopOverlapPart {
   /** Layer; null for all layers together. */
   readonly layer: number | null;
-  /** Number of rows taken from each expert: the smaller number if one changed fewer. */
+  /** Number of rows taken from each expert; the smaller number if one expert changed fewer rows. */
   readonly rows: number;
   readonly inBoth: number;
   readonly shared: number | null;

@@ -9,8 +9,8 @@ export interface AxolotlOptions {
 
 /**
  * Returns patterns for axolotl's `LayerNamePattern` (`utils/freeze.py`). It takes dots literally, matches
- * from a name's start, and reads `[a:b]` at the end as a range of rows. So dots are not escaped, and no
- * pattern ends like that.
+ * from a name's start, and reads `[a:b]` at the end as a range of rows. So dots are not escaped, and no pattern ends
+ * with such a range.
  *
  * @throws PARTITION_UNSUPPORTED for a side that trains nothing
  */

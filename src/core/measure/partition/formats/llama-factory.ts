@@ -13,7 +13,7 @@ export interface LlamaFactoryOptions {
   readonly freeze_extra_modules?: string;
 }
 
-/** Options, and those of the side's parameters that stay frozen (`leftOut`). */
+/** Options, and the side's parameters that stay frozen (`leftOut`). */
 export interface LlamaFactoryFreeze {
   readonly options: LlamaFactoryOptions;
   readonly leftOut: readonly string[];
@@ -22,8 +22,8 @@ export interface LlamaFactoryFreeze {
 const name = 'LLaMA-Factory';
 
 /**
- * Returns options that train the first or last layers, with the same modules in each: no others exist.
- * Leaves out a final `norm`: `freeze_extra_modules` matches parts of names, so it would also train each
+ * Returns options that train the first or last layers, with the same modules in each layer: LLaMA-Factory has no other
+ * options. Leaves out a final `norm`: `freeze_extra_modules` matches parts of names, so it would also train each
  * `input_layernorm`.
  *
  * Checks the result against `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.

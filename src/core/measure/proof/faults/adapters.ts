@@ -17,7 +17,7 @@ import { rankOfRows } from './rank.js';
 
 // Faults of a base with an adapter. The change is known: expected − base.
 
-/** A tensor that the adapter changes, and by which factor the output has the change. */
+/** A tensor that the adapter changes, and the factor of this change in the output. */
 interface Changed {
   readonly sample: Sampled;
   readonly base: Float32Array;
@@ -27,7 +27,7 @@ interface Changed {
   readonly found: Float32Array;
   /** Factor of the change that best gives output − base, by least squares. */
   readonly factor: number;
-  /** True if base + factor · change explains the output. */
+  /** True if base + factor·change explains the output. */
   readonly isExplained: boolean;
   readonly scale: number | undefined;
   readonly rank: number | undefined;
@@ -288,7 +288,7 @@ export const otherAdapterApplied = otherAdapter(
     `${counted(count, 'tensor')} have a change of rank ${rank} added to the base that is not this adapter’s: another adapter was applied`,
 );
 
-/** The base is another one: tensors that the adapter does not change differ from it too. */
+/** Another base was used: tensors that the adapter does not change differ from the base too. */
 export const anotherBaseOfAdapter = fault('another_base', async (evidence, names) => {
   const pair = adapterOf(evidence);
   if (pair === undefined) return undefined;

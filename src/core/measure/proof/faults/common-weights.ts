@@ -4,8 +4,8 @@ import type { Evidence, Sampled } from '../evidence.js';
 import { isShortDtype, rounded, unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
 
-// Finds weights that all wrong tensors share. If experts barely changed, a wrong weight shows only in the few
-// elements that it rounds to the other side: too few to solve one tensor, too many for an edit.
+// Finds weights that all wrong tensors share. If experts barely changed, a wrong weight shows only in the few elements
+// that it rounds to another number: too few to find the weight from one tensor, too many for an edit.
 
 export interface CommonWeights {
   readonly samples: readonly Sampled[];
@@ -70,7 +70,7 @@ const explaining = (samples: readonly Sampled[], sources: readonly Source[]): Co
   if (best === undefined) return undefined;
   const { weights, sum } = best;
   if (weights.every((weight, at) => Math.abs(weight - (wanted[at] ?? 0)) < leastApart)) return undefined;
-  // If an input is missing altogether, other kinds of fault say more.
+  // If an input is missing altogether, other kinds of fault explain more.
   if (weights.some((weight, at) => Math.abs(weight) < leastApart && Math.abs(wanted[at] ?? 0) >= leastApart))
     return undefined;
   let left = 0;
@@ -118,7 +118,7 @@ const differing = (sample: Sampled, made: Float32Array): number => {
   return count;
 };
 
-/** True if an element differs by more than roundings, so that it was edited too. */
+/** True if an element was edited too: it differs by more than roundings. */
 const isFar = (sample: Sampled, made: Float32Array): boolean => {
   const dtype = dtypeOf(sample);
   const vectors = vectorsOf(sample);
@@ -154,7 +154,7 @@ const arithmetics: readonly Arithmetic[] = [
 ];
 
 /**
- * Returns weights to try: a least-squares solution and, for two sources, those that round most elements
+ * Returns weights to try: a least-squares solution and, for two sources, the weights that round most elements
  * correctly.
  */
 const candidatesOf = (

@@ -124,7 +124,7 @@ export const wrongBoundary = fault('wrong_boundary', async (evidence, names) => 
   };
 });
 
-/** Other tensors are exact copies of one input's. */
+/** Other tensors are exact copies of one input's tensors. */
 export const partNotMerged = fault('part_not_merged', async (evidence, names) => {
   const found = await copiesIn(evidence, names);
   if (found === undefined) return undefined;

@@ -93,7 +93,7 @@ export const normOffset = bySample(
     `${names} ${isOrAre(count)} off by 1: a norm is stored as w in one convention and as 1 + w in another`,
 );
 
-/** Returns k of found ≈ k · wanted if it explains all elements. */
+/** Returns k of found ≈ k·wanted if it explains all elements. */
 const factorOf = ({ found, wanted, grain }: Sampled): number | undefined => {
   const length = dot(wanted, wanted);
   if (!(length > 0) || found.length < 2) return undefined;
@@ -180,7 +180,7 @@ const blocks = [32, 64, 128, 256] as const;
 /** Number of steps to try, because the largest number was rounded. */
 const triedSteps = 8;
 
-/** Distance of numbers from a grid that is allowed in addition to their rounding, as a share of a step. */
+/** Allowed distance of numbers from a grid, besides their rounding, as a share of a step. */
 const mostOff = 0.02;
 
 /**

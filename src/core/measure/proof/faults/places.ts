@@ -139,7 +139,7 @@ const rowOrder = async (
   if (shape.length < 2 || rows < 2 || rows > mostRows) return undefined;
   const found = await headsOf(rows, columns, (slice) => evidence.readFound(name, [slice]));
   const wanted = await headsOf(rows, columns, (slice) => evidence.readWanted(name, [slice]));
-  // After sorting both, equal rows have equal places.
+  // After both are sorted, equal rows have equal places.
   const sorted = (heads: readonly Float32Array[]) =>
     [...heads.keys()].sort((a, b) => (heads[a]?.[0] ?? 0) - (heads[b]?.[0] ?? 0) || a - b);
   const [places, from] = [sorted(found), sorted(wanted)];

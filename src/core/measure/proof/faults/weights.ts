@@ -210,7 +210,7 @@ export const wrongWeights = weightKind(
   (weights, wanted) => `the weights are others: the output is ${weights}, and the recipe gives ${wanted}`,
 );
 
-/** Applies a kind of wrong weights to those that all wrong tensors have in common. */
+/** Applies a kind of wrong weights to the weights that all wrong tensors have in common. */
 const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind =>
   fault(kind, async (evidence, names) => {
     const common = await commonWeights(evidence, names);
@@ -285,7 +285,7 @@ export const driftingWeights = fault('wrong_weights', async (evidence, names) =>
   };
 });
 
-/** Expected tensors this near to a weighted sum, relatively, count as one. */
+/** Expected tensors within this relative distance of a weighted sum count as that sum. */
 const leastOfSum = 1e-4;
 
 /** Differences point towards a model, or away from zero, but the output is not a weighted sum. */
@@ -306,7 +306,7 @@ export const drifting = fault('drift', async ({ drifts }, names) => {
   };
 });
 
-/** Experts have about their weights, but are added to another base. */
+/** Experts have about the right weights, but are added to another base. */
 export const anotherBase = fault('another_base', async (evidence, names) => {
   const matrices = [...evidence.expected.values()].filter(({ shape }) => shape.length > 1);
   const found = (await evidence.sampled(names)).filter((sample) => {
@@ -390,7 +390,7 @@ export const baseTakenForZero = fault('base_not_subtracted', async (evidence, na
   );
 });
 
-/** Number of tensors to try first; others follow only if one fits. */
+/** Number of tensors to try first; other tensors follow only if one of these fits. */
 const mostTried = 6;
 
 export const baseNotAdded = fault('base_not_added', async (evidence, names) => {

@@ -8,9 +8,9 @@ export interface SampledTensor {
 
 /** How likely a sample finds a change. Known before the seed is drawn. */
 export interface Detection {
-  /** For some numbers of randomly placed changed elements, the chance that one of them is read. */
+  /** Chance of reading a changed element, for several numbers of randomly placed changes. */
   readonly random: readonly { readonly elements: number; readonly probability: number }[];
-  /** The smallest chance, over all tiles, of finding a change within one. */
+  /** Chance of finding a change in the tile that is read least often. */
   readonly oneTile: number;
 }
 

@@ -11,7 +11,7 @@ import { readingOf } from './reads.js';
 export class OutsideSampleError extends Error {}
 
 /**
- * Tiles and bytes that a sample may read. Others may be missing, and a sparse file would give zeros for them.
+ * Tiles and bytes that a sample may read. Other bytes may be missing, and a sparse file would give zeros.
  */
 export class SampledBytes {
   readonly #tiles: ReadonlyMap<string, readonly ElementSlice[]>;

@@ -7,7 +7,7 @@ type Given<T> = Listed<Exclude<T, undefined>>;
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-/** Names parameters that only one type has, or whose types differ; otherwise `never`. */
+/** Names of parameters that only one of two types has, or whose types differ; otherwise `never`. */
 export type Drift<A, B> =
   | Exclude<keyof A, keyof B>
   | Exclude<keyof B, keyof A>

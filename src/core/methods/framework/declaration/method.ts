@@ -115,7 +115,7 @@ export interface Compiled {
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
   /** The output's tensors, if other than the first model's. */
   readonly outputs?: readonly OutputTensor[];
-  /** For rearranged layers: the layer that each output layer resembles, and those combined with it. */
+  /** For rearranged layers: the layer that each output layer resembles, and the layers combined with it. */
   readonly layersLike?: readonly Origin[];
   /** True if multi-token prediction is left out because the number of other layers changed. */
   readonly leavesDraftsOut?: boolean;
@@ -139,7 +139,7 @@ export interface Takes {
   readonly startsFromBase?: boolean;
 }
 
-/** A plan on which its method reports. */
+/** A plan, as its method's report sees it. */
 export interface ReportedPlan {
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly inputs: readonly { readonly name: string; readonly role: string }[];
@@ -216,11 +216,11 @@ export interface Method<Parameters> {
   readonly filesOfModels?: string;
   /** Required parameters, as alternative sets; default: from the schema. */
   readonly required?: readonly (readonly string[])[];
-  /** True if these unchecked parameters need the base although `takes` says `optional`. */
+  /** True if these unchecked parameters need a base that `takes` calls `optional`. */
   needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
   /** Parameters that the given, unchecked ones make ineffective; experiments do not record them. */
   idle?(parameters: Readonly<Record<string, unknown>>): readonly string[];
-  /** How the first model gets the second's tokenizer. */
+  /** Settings with which the first model gets the second's tokenizer. */
   transplant?(parameters: Parameters): TransplantRequest;
   /** Statistics that the method needs; undefined if headers suffice. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;

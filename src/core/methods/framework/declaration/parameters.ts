@@ -133,7 +133,7 @@ export const meanMavOf = (
   return sum / rows;
 };
 
-/** Returns w / Σw in float64; kernels round to their own precision. */
+/** Returns w/Σw in float64; kernels round to their own precision. */
 export const normalise = (weights: readonly number[]): number[] => {
   const total = sum(weights);
   return weights.map((weight) => weight / total);

@@ -25,7 +25,7 @@ export interface TokenizerParameters {
   source?: ModelInput | undefined;
   /** Tokens whose embeddings do not come from `source`. */
   tokens?: readonly TokenParameters[] | undefined;
-  /** Rounds the number of rows up to a multiple. New rows are the mean of the others. */
+  /** Rounds the number of rows up to a multiple. New rows are the mean of the existing rows. */
   padToMultipleOf?: number | undefined;
 }
 

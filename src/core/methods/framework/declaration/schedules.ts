@@ -42,7 +42,7 @@ const kinds = {
     takes: 'alpha',
   },
   // Σ cⱼ θₙ₊ⱼ = θₙ − Σ wᵢ gᵢ with wᵢ = Σ_{j≥i} cⱼ, so cⱼ = wⱼ − wⱼ₊₁ and w₀ = 1 (arXiv 2507.17634). For m
-  // checkpoints wᵢ = f(i / m): a linear decay gives the uniform average.
+  // checkpoints wᵢ = f(i/m): a linear decay gives the uniform average.
   wsm: {
     weights: (count, { decay }) =>
       each(count, (index) => decays[decay](index / count) - decays[decay]((index + 1) / count)),

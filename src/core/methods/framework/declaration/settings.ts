@@ -187,7 +187,7 @@ export const invalidSetting = (path: RecipePath, value: unknown, expected: strin
 /**
  * Returns a tensor's value from the first setting that has one, else the default.
  *
- * @throws INVALID_PARAMETER if there is neither
+ * @throws INVALID_PARAMETER without value and default
  */
 export const resolveSetting = (
   name: string,

@@ -5,7 +5,7 @@ import type { Value } from '../program/program.js';
 import { describeSum } from '../program/words.js';
 
 /**
- * A factor of Δ = Σ coefficient · source: the left [rows, rank] or right [rank, columns] singular vectors of
+ * A factor of Δ = Σ coefficient·source: the left [rows, rank] or right [rank, columns] singular vectors of
  * the largest singular values σ, times √σ. A matrix's two factors have equal `of` and share a shard, because
  * one job makes both.
  */

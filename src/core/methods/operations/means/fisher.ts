@@ -4,7 +4,7 @@ import type { Value } from '../program/program.js';
 import { decimals } from '../program/words.js';
 
 /**
- * Σ wᵢxᵢ / Σ wᵢ by element with wᵢ = weight · (importance + eps) (Matena & Raffel 2022), in fusion-bench's
+ * Σ wᵢxᵢ / Σ wᵢ by element with wᵢ = weight·(importance + eps) (Matena & Raffel 2022), in fusion-bench's
  * order. The result is undefined for a negative importance.
  */
 export interface Fisher<T> {

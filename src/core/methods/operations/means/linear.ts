@@ -3,7 +3,7 @@ import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 import { describeSum } from '../program/words.js';
 
-/** Σ weight · tensor in float32, in the order of terms, rounded once. Weights need not sum to 1. */
+/** Σ weight·tensor in float32, in the order of terms, rounded once. Weights need not sum to 1. */
 export interface Linear<T> {
   readonly kind: 'linear';
   readonly terms: readonly { readonly source: T; readonly weight: number }[];

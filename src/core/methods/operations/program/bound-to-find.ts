@@ -4,7 +4,7 @@ import type { Value } from './program.js';
 export interface BoundToFind {
   readonly value: Value;
   readonly kept: number;
-  /** Among equal magnitudes: true if lower indexes count as above the bound, false if higher ones do. */
+  /** Among equal magnitudes: true if lower indexes count as above the bound, false if higher indexes do. */
   readonly early: boolean;
   /** True if all elements with the bound's magnitude count as above it. */
   readonly threshold?: boolean;
@@ -12,7 +12,7 @@ export interface BoundToFind {
   readonly tallied?: number;
 }
 
-/** Bounds guessed from a sample, so that a tensor can be computed before the exact ones are known. */
+/** Bounds guessed from a sample, so that a tensor can be computed before exact bounds are known. */
 export interface GuessedBounds {
   /** The guesses; undefined before guessing. Bounds set by the caller are used as they are. */
   bounds: readonly MagnitudeBound[] | undefined;

@@ -86,7 +86,7 @@ export const boundOfShare = async (to: Lowering, value: Value, share: number): P
   return itemAt(bounds, 0);
 };
 
-/** Replaces bounds by exact ones. Among ties, a cutoff index decides. */
+/** Replaces bounds by exact bounds. Among ties, a cutoff index decides. */
 const breakTies = async (
   { program, measurer }: Lowering,
   searched: readonly (BoundToFind & { readonly index: number })[],
@@ -112,7 +112,7 @@ const breakTies = async (
 };
 
 /**
- * Returns a bound with a share of one magnitude's elements above it, if they are spread evenly, between rows.
+ * Returns a bound between rows that has a share of one magnitude's elements above it, if these are spread evenly.
  */
 const boundAt = (
   { elements, columns }: Program,

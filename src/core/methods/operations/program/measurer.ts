@@ -53,11 +53,11 @@ export interface Measurer {
   /** Kullback-Leibler divergence of softmax(x) from softmax(base), by row. */
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
   /**
-   * Counts, for each value, elements with a magnitude above `bits`. Also counts those of them at which no
-   * other value is above `bits`.
+   * Counts, for each value, elements with a magnitude above `bits`, and elements at which only this value is above
+   * `bits`.
    */
   alone(program: Program, values: readonly Value[], bits: number): Promise<Float64Array>;
-  /** Returns the number of positive minus negative elements, by value. */
+  /** Counts positive minus negative elements, by value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** Approximates targets by orthogonal matching pursuit. */
   pursue(pursued: Pursued): Promise<Pursuits>;

@@ -75,7 +75,7 @@ export class Program {
     this.elements = shape.reduce((product, extent) => product * extent, 1);
   }
 
-  /** Extent of the last dimension; with rows along the first, the product of all others. */
+  /** Length of a row: the last dimension or, with rows along the first, the product of all other dimensions. */
   get columns(): number {
     const [first = 1] = this.shape;
     return Math.max(1, (this.#rows === 'first' ? this.elements / first : this.shape.at(-1)) ?? 1);
@@ -92,7 +92,7 @@ export class Program {
     return this.#rows === dimension;
   }
 
-  /** Adds a source; equal byte ranges of one dtype share one. */
+  /** Adds a source; equal byte ranges of one dtype share a source. */
   source(source: StoredTensor): Value {
     return this.#source(source);
   }
@@ -112,7 +112,7 @@ export class Program {
     return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: numbers } });
   }
 
-  /** Appends B · A or its transpose; `a` is [rank, in], `b` is [out, rank]. */
+  /** Appends B·A or its transpose; `a` is [rank, in], `b` is [out, rank]. */
   product(
     a: StoredTensor,
     b: StoredTensor,
@@ -185,12 +185,12 @@ export class Program {
       : itemAt(this.#nodes, value.node).dtype;
   }
 
-  /** Appends Σ weightᵢ · valueᵢ in float32, in the order of values, rounded once to `dtype`. */
+  /** Appends Σ weightᵢ·valueᵢ in float32, in the order of values, rounded once to `dtype`. */
   linear(values: readonly Value[], weights: readonly number[], dtype: ArithmeticDtype = 'F32'): Value {
     return this.#add({ kind: 'linear', weights }, values, dtype);
   }
 
-  /** Appends a sum with weights by row: `weights[row · values.length + value]`. */
+  /** Appends a sum with weights by row: `weights[row·values.length + value]`. */
   rowLinear({
     values,
     rows,

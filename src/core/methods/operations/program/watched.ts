@@ -15,7 +15,7 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
 /**
  * Returns the values to check, so that no NaN or infinity in a result or its computation is missed. A sum is
  * not finite if a term is not, so checking the sum is enough; a value that may be pruned must be checked
- * itself. Call this for each result, because another one may not contain these terms.
+ * itself. Call this for each result, because other results may not contain these terms.
  *
  * @param results values that are written, or rounded as if they were
  */

@@ -6,7 +6,7 @@ import { type QuantisedMatrix, quantisedValue } from './quantised-value.js';
 export interface KeptChange {
   /** ‖δ‖ of the change before quantisation. */
   readonly norm: number;
-  /** ‖δ'‖ / ‖δ‖; null if nothing changed. Below 1, changes are lost; above 1, rounding adds noise. */
+  /** ‖δ'‖/‖δ‖; null if nothing changed. Below 1, changes are lost; above 1, rounding adds noise. */
   readonly share: number | null;
   /** Cosine of δ and δ'; 0 if nothing survives, null if nothing changed. */
   readonly cosine: number | null;

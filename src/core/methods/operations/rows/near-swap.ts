@@ -3,7 +3,7 @@ import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 import { decimals } from '../program/words.js';
 
-/** base + (source − base) · clamp(t / |source − base|, 0, 1). */
+/** base + (source − base)·clamp(t/|source − base|, 0, 1). */
 export interface NearSwap<T> {
   readonly kind: 'nearSwap';
   readonly base: T;

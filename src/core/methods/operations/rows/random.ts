@@ -7,7 +7,7 @@ import { randomKey } from './random-key.js';
 export type Distribution = 'normal' | 'uniform';
 
 /**
- * `scale` · a random number, in float32, plus `weight` · source if given; rounded once. Numbers depend only
+ * `scale` · a random number, in float32, plus `weight`·source if given; rounded once. Numbers depend only
  * on seed and index.
  */
 export interface Random<T> {

@@ -16,7 +16,7 @@ export interface RowSelect<T> {
   readonly kept: string;
 }
 
-/** Returns the number of rows: the extent of dimension 1 for input rows, of dimension 0 for output rows. */
+/** Counts rows: the extent of dimension 1 for input rows, of dimension 0 for output rows. */
 const rowsIn = (shape: Shape, rows: Rows): number => itemAt(shape, rows === 'input' ? 1 : 0);
 
 export const rowSelect = {

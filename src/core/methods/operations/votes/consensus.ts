@@ -17,7 +17,7 @@ export interface Pruning {
 }
 
 /**
- * base + scale · (Σ weightᵢδᵢ) / divisor, where δᵢ is the pruned task vector sourceᵢ − base. With an
+ * base + scale·(Σ weightᵢδᵢ) / divisor, where δᵢ is the pruned task vector sourceᵢ − base. With an
  * election, only changes with the elected sign are summed: the sign of Σ δᵢ (weighted or not), or `tie` if
  * the sum is 0.
  */

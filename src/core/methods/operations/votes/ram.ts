@@ -10,7 +10,7 @@ import { mostTaskVectors, tooManyTaskVectors } from './consensus.js';
 
 /**
  * base + Σ mᵢδᵢ / c with δᵢ = sourceᵢ − base. mᵢ is 1 if |δᵢ| > `epsilon`, else 0; c = Σ mᵢ at the element
- * (vectors/ram.ts). `bonus` multiplies a change by only one model by 1 + rate · min(ρᵢ, most)
+ * (vectors/ram.ts). `bonus` multiplies a change by only one model by 1 + rate·min(ρᵢ, most)
  * (vectors/ramplus-tl.ts).
  */
 export interface Ram<T> {

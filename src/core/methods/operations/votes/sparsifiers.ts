@@ -7,14 +7,14 @@ import type { Program, Value } from '../program/program.js';
 import { decimals } from '../program/words.js';
 import { randomKey } from '../rows/random-key.js';
 
-/** Keeps the ⌊density · n⌋ largest magnitudes, at least `least`; lower indexes win ties. */
+/** Keeps the ⌊density·n⌋ largest magnitudes, at least `least`; lower indexes win ties. */
 export interface ByMagnitude {
   readonly by: 'magnitude';
   readonly density: number;
   readonly least: number;
 }
 
-/** Drops the ⌊gamma · n⌋ largest magnitudes and keeps the next ⌊density · n⌋; higher indexes win ties. */
+/** Drops the ⌊gamma·n⌋ largest magnitudes and keeps the next ⌊density·n⌋; higher indexes win ties. */
 export interface ByOutliers {
   readonly by: 'outliers';
   readonly density: number;

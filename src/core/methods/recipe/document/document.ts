@@ -26,7 +26,7 @@ export interface DocumentKind {
    * private.
    */
   readonly keys?: readonly string[];
-  /** Called for duplicate keys; the last one counts. Default: an error. */
+  /** Called for duplicate keys; the last key counts. Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
 }
 

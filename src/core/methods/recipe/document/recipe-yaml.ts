@@ -10,6 +10,6 @@ export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string =>
         node.flow = true;
     },
   });
-  // Removes only one newline: others may belong to a chat template.
+  // Removes only one newline: further newlines may belong to a chat template.
   return document.toString({ flowCollectionPadding: false, lineWidth: 0 }).replace(/\n$/, '');
 };

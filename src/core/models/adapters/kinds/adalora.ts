@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { diagonal, type FactoredChange, matrix, transposed } from './factored.js';
 import { tuner } from './tuner.js';
 
-/** W + alpha / init_r · B · diag(E) · A (arXiv 2303.10512); as in PEFT, init_r is increased by 10⁻⁵. */
+/** W + (alpha/init_r)·B·diag(E)·A (arXiv 2303.10512); as in PEFT, init_r is increased by 10⁻⁵. */
 export const adalora = tuner({
   type: 'ADALORA',
   title: 'AdaLoRA',
@@ -11,7 +11,7 @@ export const adalora = tuner({
   keys: {
     lora_alpha: z.number().default(8),
     init_r: z.int().min(1).default(12),
-    // Lists the kept ranks; the factors have no others.
+    // Lists the kept ranks; the factors contain only these.
     rank_pattern: z.record(z.string(), z.unknown()).nullish(),
     lora_bias: z.literal(false).nullish(),
     use_dora: z.literal(false).nullish(),

@@ -3,7 +3,7 @@ import type { AdapterKind } from './kind.js';
 import type { LowRankChange } from './lora.js';
 
 /**
- * m · (W + s · B · A) / ‖W + s · B · A‖, with one norm and one m per output (arXiv 2402.09353, equation 5).
+ * m·(W + s·B·A) / ‖W + s·B·A‖, with one norm and one m per output (arXiv 2402.09353, equation 5).
  */
 export interface DoraChange extends Omit<LowRankChange, 'kind'> {
   readonly kind: 'dora';

@@ -16,7 +16,7 @@ export interface FactorPiece<S> {
 }
 
 /**
- * W + scale · F. F is a product of pieces, or two such products, multiplied elementwise or by Kronecker's
+ * W + scale·F. F is a product of pieces, or two such products, multiplied elementwise or by Kronecker's
  * product.
  */
 export interface FactoredChange {
@@ -49,7 +49,7 @@ export const diagonal = (source: TensorReference, size: number): FactorPiece<Ten
   source,
 });
 
-/** Σᵢⱼ core[i, j, …] · a[i, out] · b[j, in], the weight [out, in, …] of a convolution. */
+/** Σᵢⱼ core[i, j, …]·a[i, out]·b[j, in], the weight [out, in, …] of a convolution. */
 export const tuckerProduct = (core: TensorReference, a: TensorReference, b: TensorReference): Pieces => {
   const [rank = 0, , ...kernel] = core.shape;
   const each = elementsOf(kernel);

@@ -3,7 +3,7 @@ import { elementsOf } from '../../../tensor/reference.js';
 import type { MultipliedChange } from './multiplied.js';
 import { type ParameterChange, tuner } from './tuner.js';
 
-/** Scales inputs of feed-forward layers, and outputs of others with their biases (arXiv 2205.05638). */
+/** Scales inputs of feed-forward layers, and outputs and biases of other layers (arXiv 2205.05638). */
 export const ia3 = tuner({
   type: 'IA3',
   title: 'IA3',

@@ -3,11 +3,11 @@ import type { TensorChange, TensorReference } from '../../../tensor/reference.js
 /** A tensor's rows in the stacked products of several experts, whose factors share two matrices. */
 export interface ExpertRows {
   /**
-   * Number of experts. `a` is [experts · rank, in]; `b` is [out, rank · experts], with a rank's experts
+   * Number of experts. `a` is [experts·rank, in]; `b` is [out, rank·experts], with a rank's experts
    * adjacent.
    */
   readonly count: number;
-  /** Set if the ranks of an expert are adjacent in `b`, which is then [out, experts · rank]. */
+  /** Set if the ranks of an expert are adjacent in `b`, which is then [out, experts·rank]. */
   readonly grouped?: true;
   /** The tensor's first row among the stacked products. */
   readonly row: number;
@@ -22,9 +22,9 @@ export interface PlacedFactors {
   /** The kind's extra tensor, such as DoRA's magnitudes: [out]. */
   readonly beside?: TensorReference | undefined;
   readonly rank: number;
-  /** s: alpha / rank, or alpha / √rank (rsLoRA). */
+  /** s: alpha/rank, or alpha/√rank (rsLoRA). */
   readonly scale: number;
-  /** True if stored as [in, out]: the product is (B · A)ᵀ. */
+  /** True if stored as [in, out]: the product is (B·A)ᵀ. */
   readonly transposed: boolean;
   readonly experts?: ExpertRows | undefined;
 }

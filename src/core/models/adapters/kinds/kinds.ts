@@ -6,7 +6,7 @@ import { type LowRankChange, lora } from './lora.js';
 import type { MultipliedChange } from './multiplied.js';
 import type { RowsChange } from './rows.js';
 
-/** W + scale · tensor, of the same shape: used for the bias of `lora_B` (`lora_bias`). */
+/** W + scale·tensor, of the same shape: used for the bias of `lora_B` (`lora_bias`). */
 export interface AddedChange {
   readonly kind: 'added';
   readonly tensor: TensorReference;

@@ -1,7 +1,7 @@
 import { type FactoredChange, fitsTucker, matrix, matrixShape, tuckerProduct } from './factored.js';
 import { tuner } from './tuner.js';
 
-/** W + alpha / rank · (w1_a · w1_b) ⊙ (w2_a · w2_b) (arXiv 2108.06098). */
+/** W + (alpha/rank)·(w1_a·w1_b) ⊙ (w2_a·w2_b) (arXiv 2108.06098). */
 export const loha = tuner({
   type: 'LOHA',
   title: 'LoHa',

@@ -1,7 +1,7 @@
 import { type FactoredChange, fitsTucker, matrix, matrixShape, tuckerProduct } from './factored.js';
 import { type NamedTensor, tuner } from './tuner.js';
 
-/** W + alpha / rank · w1 ⊗ w2, where w1 and w2 may be products w_a · w_b (arXiv 2309.14859). */
+/** W + (alpha/rank)·w1 ⊗ w2, where w1 and w2 may be products w_a·w_b (arXiv 2309.14859). */
 export const lokr = tuner({
   type: 'LOKR',
   title: 'LoKr',

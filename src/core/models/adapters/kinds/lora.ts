@@ -1,6 +1,6 @@
 import type { AdapterKind, PlacedFactors } from './kind.js';
 
-/** W + s · B · A with `a` [rank, in] and `b` [out, rank]; if `transposed`, W + s · (B · A)ᵀ. */
+/** W + s·B·A with `a` [rank, in] and `b` [out, rank]; if `transposed`, W + s·(B·A)ᵀ. */
 export interface LowRankChange extends Omit<PlacedFactors, 'beside'> {
   readonly kind: 'lowRank';
 }

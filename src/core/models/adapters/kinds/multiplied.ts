@@ -5,7 +5,7 @@ export type Multiplier<S> =
   /** Scales each output (row) or input (column, or a convolution's columns of an input). */
   | { readonly by: 'scales'; readonly rows: 'output' | 'input'; readonly source: S }
   | BlockMultiplier<S>
-  /** W · Π (I − 2 · u · uᵀ) for the normalised columns u of `source` [in, vectors], in order. */
+  /** W·Π (I − 2·u·uᵀ) for the normalised columns u of `source` [in, vectors], in order. */
   | {
       readonly by: 'reflections';
       readonly vectors: number;
@@ -14,17 +14,17 @@ export type Multiplier<S> =
       readonly source: S;
     };
 
-/** W · Rᵀ with R = diag(R₁, R₂, …): rotations of blocks of `size` inputs, used in turn. */
+/** W·Rᵀ with R = diag(R₁, R₂, …): rotations of blocks of `size` inputs, used in turn. */
 export interface BlockMultiplier<S> {
   readonly by: 'blocks';
   readonly size: number;
   readonly blocks: number;
   /**
    * How skew-symmetric Q is stored. `upper`: its elements above the diagonal, by rows. `lower`: those of Qᵀ.
-   * `whole`: a matrix M with Q = (M − Mᵀ) / 2.
+   * `whole`: a matrix M with Q = (M − Mᵀ)/2.
    */
   readonly skew: 'upper' | 'lower' | 'whole';
-  /** Number of terms in the power series for (I − Q)⁻¹ · (I + Q). If null, R = (I + Q)⁻¹ · (I − Q). */
+  /** Number of terms in the power series for (I − Q)⁻¹·(I + Q). If null, R = (I + Q)⁻¹·(I − Q). */
   readonly terms: number | null;
   /** Maximum ‖Q‖; a larger Q is scaled down to it (constrained OFT). */
   readonly limit: number | null;

@@ -31,7 +31,7 @@ export const oft = tuner({
     const embedding = find('oft_embedding_R');
     const found = embedding ?? need('oft_R');
     const [blocks = 0, elements = 0] = found.tensor.shape;
-    // Solves elements = size · (size − 1) / 2, the number above the diagonal.
+    // Solves elements = size·(size − 1)/2, the number above the diagonal.
     const size = Math.round((1 + Math.sqrt(1 + 8 * elements)) / 2);
     if (found.tensor.shape.length !== 2 || (size * (size - 1)) / 2 !== elements)
       invalid(found, `is [${found.tensor.shape.join(', ')}], and no number of elements above a diagonal`);
@@ -58,7 +58,7 @@ export const oft = tuner({
                   by: 'blocks',
                   size,
                   blocks,
-                  // PEFT turns embeddings the other way: W · R.
+                  // PEFT turns embeddings the other way: W·R.
                   skew: isOfEmbeddings ? 'lower' : 'upper',
                   terms: keys.use_cayley_neumann ? keys.num_cayley_neumann_terms : null,
                   limit: keys.coft ? keys.eps : null,

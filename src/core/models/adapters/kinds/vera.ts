@@ -3,7 +3,7 @@ import { diagonal, type FactoredChange, matrix, transposed } from './factored.js
 import { tuner } from './tuner.js';
 
 /**
- * W + diag(b) · B · diag(d) · A (arXiv 2310.11454). All modules share A and B, and use their first rows and
+ * W + diag(b)·B·diag(d)·A (arXiv 2310.11454). All modules share A and B, and use their first rows and
  * columns.
  */
 export const vera = tuner({

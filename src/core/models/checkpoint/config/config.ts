@@ -77,7 +77,7 @@ const editAt = (text: string, path: JsonEdit['path'], former: unknown, value: un
   return { path, value: isList && hasPoints ? value.map(floatingNumber) : value };
 };
 
-/** Maps an object's keys to undefined, to remove those that its replacement lacks. */
+/** Maps an object's keys to undefined, so that keys that its replacement lacks are removed. */
 const absent = (object: Config): Config =>
   Object.fromEntries(Object.keys(object).map((key) => [key, undefined]));
 

@@ -41,7 +41,7 @@ const ropeOf = (config: Config): ReadonlyMap<string, Parameters> => {
   return new Map(kinds.map(([kind, one]) => [kind, normalise({ ...one, ...scaled(kind) }, config)]));
 };
 
-/** Returns differences in RoPE as [parameter, value, other value]. Skips parameters that only one has. */
+/** Returns differences in RoPE as [parameter, value, other value]. Skips parameters that only one configuration has. */
 export const ropeDifferences = (a: Config, b: Config): [string, unknown, unknown][] => {
   const [one, other] = [ropeOf(a), ropeOf(b)];
   return [...one].flatMap(([kind, parameters]) => {

@@ -64,8 +64,8 @@ export interface ContainerReader {
    */
   headerEnd(start: Uint8Array, file: string, fileBytes: number): number;
   /**
-   * Parses the bytes up to `headerEnd`, or those of `collectHeader`. Tensors are contiguous and within the
-   * file; several may share bytes.
+   * Parses the bytes up to `headerEnd`, or the bytes that `collectHeader` returned. Tensors are contiguous and within
+   * the file; several may share bytes.
    *
    * @throws LayerloomError naming file and tensor
    */

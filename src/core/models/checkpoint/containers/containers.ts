@@ -12,7 +12,7 @@ import { torchReaders } from './torch/reader.js';
 export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
   safetensorsReader,
   diffusersReader,
-  // Precedes the reader of all other .pt files.
+  // Comes before the reader of all other .pt files.
   deepspeedReader,
   ...torchReaders,
   ggufReader,

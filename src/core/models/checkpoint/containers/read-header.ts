@@ -4,7 +4,7 @@ import { readRange } from '../files/read-block.js';
 import type { ContainerReader } from './container-reader.js';
 
 /**
- * Reads all bytes before a file's data, or those that its reader collects.
+ * Reads all bytes before a file's data, or the bytes that its reader collects.
  *
  * @throws errors of the reader's `headerEnd` or `collectHeader`, and of `read`
  */

@@ -43,7 +43,7 @@ export const readJsonFile = async <T>(
   const { error } = schema.safeParse(value);
   if (error === undefined) return value as T;
   const [issue] = error.issues;
-  // Does not quote the key: a record's top-level keys are arbitrary, and the file may be another one.
+  // Does not quote the key: a record's top-level keys are arbitrary, and the file may be some other file.
   const path = (schema instanceof ZodRecord ? issue?.path.slice(1) : issue?.path) ?? [];
   const at = path.length === 0 ? '' : `${path.join('.')}: `;
   throw fail({ file, reason: `is not ${what} (${at}${issue?.message})`, isRead: true });

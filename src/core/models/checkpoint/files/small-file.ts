@@ -14,7 +14,7 @@ interface Limit {
   readonly pipes?: boolean;
 }
 
-/** Keeps endless or misplaced files from filling memory. The largest real ones have about 40 MB. */
+/** Keeps endless or misplaced files from filling memory. The largest real files have about 40 MB. */
 const usual: Limit = { most: 256 * 1024 * 1024, what: 'such a file' };
 export const mostSideFileBytes = usual.most;
 const besideWeights: Limit = {

@@ -107,7 +107,7 @@ export const observe = (
   hashOf: FileState['hashOf'] = 'samples',
 ): Promise<FileState> =>
   reading(file.path, async () => {
-    // Reads the status first, because any later write changes the next one.
+    // Reads the status first, because a later write changes the next status.
     const status = await statOf(handle, file);
     if ((await headerHashOf(handle, file)) !== file.header) throw changed(file, 'has another header');
     return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };

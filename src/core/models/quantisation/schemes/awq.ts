@@ -8,8 +8,8 @@ const scalesActivations = ({ checkpoint: { tensors } }: QuantisedCheckpoint): bo
   );
 
 /**
- * AWQ in AutoAWQ's version `gemm`, 4 bits. I32 `qweight` is [in, out / 8], with eight codes of a row in each
- * word, in the order 0, 2, 4, 6, 1, 3, 5, 7. `qzeros` [groups, out / 8] are packed the same; `scales` are
+ * AWQ in AutoAWQ's version `gemm`, 4 bits. I32 `qweight` is [in, out/8], with eight codes of a row in each
+ * word, in the order 0, 2, 4, 6, 1, 3, 5, 7. `qzeros` [groups, out/8] are packed the same; `scales` are
  * [groups, out].
  */
 export const awq: QuantisationScheme = {

@@ -149,7 +149,7 @@ const inRows = (model: QuantisedCheckpoint, module: string, codes: TensorReferen
   const [name, scalesName, formatName] = [`${module}.weight`, `${module}.SCB`, `${module}.weight_format`];
   const scales = tensorBeside(checkpoint, name, scalesName);
   const format = checkpoint.tensors.get(formatName);
-  // Format 0 is row order; others are GPU layouts of old versions.
+  // Format 0 is row order; other formats are GPU layouts of old versions.
   if (format !== undefined && checkpoint.descriptions?.get(formatName)?.join() !== '0')
     throw invalidQuantisation(
       checkpoint,

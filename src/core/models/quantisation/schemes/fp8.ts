@@ -7,7 +7,7 @@ import {
   tensorBeside,
 } from '../scheme.js';
 
-/** Names of a tensor's scales: DeepSeek's, and that for scales of the tensor or channels. */
+/** Names of a tensor's scales: DeepSeek's name, and the name for scales of the tensor or its channels. */
 const scaleNames = (name: string): readonly string[] => [`${name}_scale_inv`, `${name}_scale`];
 
 const ofScales = /^(?<name>.+)_scale(_inv)?$/;

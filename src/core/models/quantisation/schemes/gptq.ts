@@ -10,8 +10,8 @@ const formats: ReadonlyMap<unknown, boolean> = new Map([
 ]);
 
 /**
- * GPTQ as in AutoGPTQ, GPTQModel and optimum, 4 and 8 bits. I32 `qweight` is [in · bits / 32, out], packed
- * along columns; `qzeros` are [groups, out · bits / 32], `scales` [groups, out]; `g_idx` [in] is each input
+ * GPTQ as in AutoGPTQ, GPTQModel and optimum, 4 and 8 bits. I32 `qweight` is [in·bits/32, out], packed
+ * along columns; `qzeros` are [groups, out·bits/32], `scales` [groups, out]; `g_idx` [in] is each input
  * feature's group.
  */
 export const gptq: QuantisationScheme = {

@@ -10,15 +10,15 @@ import {
 } from '../scheme.js';
 import { weightSettings } from './compressed-tensors.js';
 
-/** Modules with one of these tensors do more than multiply by their weight, so they can only be copied. */
+/** Modules with such a tensor do more than multiply by their weight, so they can only be copied. */
 const unread = ['pre_quant_scale', 'svdquant_lora_a', 'svdquant_lora_b'];
 
 const usualBlock = 16;
 
 /**
  * NVIDIA's ModelOpt, as exported for transformers and vLLM. FP8: F8_E4M3 `weight` with `weight_scale` for the
- * tensor or each row. NVFP4: U8 `weight` [rows, columns / 2] with two E2M1 codes per byte, F8_E4M3
- * `weight_scale` [rows, columns / 16], and `weight_scale_2`, a common factor.
+ * tensor or each row. NVFP4: U8 `weight` [rows, columns/2] with two E2M1 codes per byte, F8_E4M3
+ * `weight_scale` [rows, columns/16], and `weight_scale_2`, a common factor.
  */
 export const modelopt: QuantisationScheme = {
   methods: ['modelopt', 'modelopt_fp4'],

@@ -26,7 +26,7 @@ export const mxfp4: QuantisationScheme = {
     return [...tensors].flatMap(([stored, codes]): FoundTensor[] => {
       const { name, half } = halves.exec(stored)?.groups ?? {};
       if (name === undefined) return [];
-      // Throws if the other half is missing.
+      // Throws if blocks or scales are missing.
       if (half === 'scales') tensorBeside(model.checkpoint, stored, `${name}_blocks`);
       return half === 'blocks' ? [found(model, name, codes)] : [];
     });

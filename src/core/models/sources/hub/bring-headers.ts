@@ -147,7 +147,7 @@ const bringDescriptions = async (
     await fetchInto(ranges, remote, [first]);
   } catch (error) {
     if (!(error instanceof RangesIgnored)) throw error;
-    // This server answers each range with the whole file, so one request fetches all.
+    // A server that answers each range with the whole file gets a single request.
     const all = { begin: first.begin, end: others.at(-1)?.end ?? first.end };
     return await fetchInto(ranges, remote, [all], { mayDiscard: true });
   }

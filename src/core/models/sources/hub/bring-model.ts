@@ -12,7 +12,7 @@ import { findInCaches } from './find-in-caches.js';
  * be reached, warns and uses the last known commit.
  *
  * @returns warnings
- * @throws errors of `bringHeaders`
+ * @throws as `bringHeaders`
  */
 export const bringModel = async (model: string, options: FetchOptions): Promise<string[]> => {
   const found = await findInCaches(model);

@@ -45,7 +45,7 @@ const readToken = async (env: NodeJS.ProcessEnv): Promise<Token> => {
 /** Default stall timeout; the hub library's 10 s are too short for slow mirrors. */
 const defaultStallSeconds = 30;
 
-/** A day: timers allow at most a month, and some time limits are multiples of this one. */
+/** A day: timers allow at most a month, and some time limits are multiples of this constant. */
 const mostStallSeconds = 86_400;
 
 export const hubEnvironment = async (env: NodeJS.ProcessEnv = process.env): Promise<HubEnvironment> => {

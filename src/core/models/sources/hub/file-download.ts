@@ -34,7 +34,7 @@ export class FileDownload {
    * Fetches a part's missing bytes.
    *
    * @param onBytes called with numbers of bytes, which add up to the part's length
-   * @throws errors of `fetchInto`
+   * @throws as `fetchInto`
    */
   async fetch(part: Extent, onBytes: (bytes: number) => void): Promise<void> {
     let rest = bytesOf([part]);

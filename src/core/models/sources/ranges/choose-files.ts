@@ -61,7 +61,7 @@ export const chooseFiles = async <File extends { readonly name: string }>(
   return { sideFiles, weights: [...names].sort().map((name) => valueAt(files, name)) };
 };
 
-/** Returns why a file in an index is not fetched: a hidden one could overwrite the cache's records. */
+/** Returns why a file in an index is not fetched: a hidden file could overwrite the cache's records. */
 const refusedName = (name: string, { extension }: ContainerReader): string | undefined => {
   if (!name.endsWith(extension)) return `no ${extension} file; only these are fetched`;
   return /(^|\/)\./.test(name) ? 'hidden; nothing hidden is fetched' : undefined;

@@ -12,7 +12,7 @@ export interface FileNeed {
 }
 
 /**
- * Finds a source's files in the cache of ranges; skips all others.
+ * Finds a source's files in the cache of ranges; skips all other files.
  *
  * @throws FILE_MISSING if a file's record was lost
  */

@@ -138,8 +138,8 @@ const parse = async (
 };
 
 /**
- * Returns `model.vocab`, if `splitTokenizer` did not cut it out. If that cut out another object's `vocab`,
- * parses the whole file again.
+ * Returns `model.vocab` unless `splitTokenizer` cut it out. Parses the file again if another object's `vocab` was cut
+ * out.
  */
 const vocabularyIn = (
   { vocabulary }: TokenizerText,

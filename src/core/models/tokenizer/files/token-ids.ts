@@ -1,4 +1,4 @@
-/** A map of a vocabulary's ids and others. Does not copy the vocabulary, which models share. */
+/** A map of a vocabulary's ids and further ids. Does not copy the vocabulary, because models share it. */
 export class TokenIds implements ReadonlyMap<string, number> {
   readonly #vocabulary: ReadonlyMap<string, number>;
   readonly #more: ReadonlyMap<string, number>;

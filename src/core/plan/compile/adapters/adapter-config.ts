@@ -14,8 +14,8 @@ export interface AdapterConfigOf {
 }
 
 /**
- * Returns an `adapter_config.json`. The commonest rank and alpha are its defaults; `rank_pattern` and
- * `alpha_pattern` give the others.
+ * Returns an `adapter_config.json`. The commonest rank and alpha are its defaults; `rank_pattern` and `alpha_pattern`
+ * give other values.
  */
 export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: AdapterConfigOf): string => {
   const configs = adapters.map(({ config }) => config);

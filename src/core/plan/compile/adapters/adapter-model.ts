@@ -10,7 +10,7 @@ export interface WholeTensor {
   readonly operand: Operand;
 }
 
-/** Bias of a module with `lora_bias`: Σ coefficient · tensor; coefficients include scales. */
+/** Bias of a module with `lora_bias`: Σ coefficient·tensor; coefficients include scales. */
 export interface AddedBias {
   readonly name: string;
   readonly reference: TensorReference;

@@ -13,14 +13,14 @@ export interface Factor {
   readonly columns: number;
 }
 
-/** A product weight · scale · B · A. */
+/** A product weight·scale·B·A. */
 export interface Term {
   readonly weight: number;
   readonly a: Factor;
   readonly b: Factor;
   readonly rank: number;
   readonly alpha: number;
-  /** alpha / rank; with `rsLora`, alpha / √rank. */
+  /** alpha/rank; with `rsLora`, alpha/√rank. */
   readonly scale: number;
   readonly rsLora: boolean;
 }
@@ -55,7 +55,7 @@ export const changeOf = (
 });
 
 /**
- * Returns Σ weight · change, joining terms of the same pair and dropping weights of 0; undefined if nothing
+ * Returns Σ weight·change, joining terms of the same pair and dropping weights of 0; undefined if nothing
  * remains.
  *
  * @throws SHAPE_MISMATCH, ADAPTERS_DIFFER

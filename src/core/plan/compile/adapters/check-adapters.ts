@@ -8,7 +8,7 @@ import { adapterConfigName } from '../../../models/adapters/peft-config.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 
 /**
- * Checks that adapters are stored alike, fit the base and, unless the recipe names it, name the same one.
+ * Checks that adapters are stored alike, fit the base and, unless the recipe names it, name the same base.
  *
  * @returns warnings
  * @throws ADAPTER_UNSUPPORTED (their sum is not an adapter), ADAPTERS_DIFFER, ADAPTER_INVALID,

@@ -37,7 +37,7 @@ export interface CombineOptions {
 }
 
 /**
- * Applies a method's expressions to products B · A, and to tensors that replace the base's. An adapter
+ * Applies a method's expressions to products B·A, and to tensors that replace the base's. An adapter
  * without a change counts as the base.
  *
  * @throws NO_ADAPTER_FORM, BASE_NEEDED, ADAPTERS_DIFFER, SHAPE_MISMATCH

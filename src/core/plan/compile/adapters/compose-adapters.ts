@@ -21,9 +21,9 @@ import { combine } from './combine.js';
 
 export interface AdapterRecipe {
   readonly recipe: Recipe;
-  /** The merged models, then those only read, such as the base. */
+  /** The merged models, then models that are only read, such as the base. */
   readonly opened: readonly OpenedModel[];
-  /** The base in the recipe, else the one that the adapters name, if available. */
+  /** The base in the recipe, else the base that the adapters name, if available. */
   readonly base: OpenedModel | undefined;
   readonly statistics: Statistics | undefined;
   /** True in a nested recipe, whose adapter is not written. */

@@ -41,7 +41,7 @@ export interface FactorOptions {
  * Returns the factors of a change.
  *
  * - A single adapter of weight 1 is copied byte for byte.
- * - A sum concatenates factors: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …], with scale c and c · fᵢ = weightᵢ ·
+ * - A sum concatenates factors: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …], with scale c and c·fᵢ = weightᵢ ·
  * scaleᵢ. If these products are all equal, every f is 1 and A and B keep their bits.
  * - Sums above the maximum rank, and changes by formula, are truncated (`truncated`).
  */
@@ -197,7 +197,7 @@ const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtyp
 const isPowerOfTwo = (value: number): boolean => 2 ** Math.round(Math.log2(value)) === value;
 
 /**
- * Returns the alpha from which PEFT computes `scale`: alpha / rank, or alpha / √rank with `rsLora`. Tries
+ * Returns the alpha from which PEFT computes `scale`: alpha/rank, or alpha/√rank with `rsLora`. Tries
  * neighbouring numbers, because rounding may change the last bit of the scale. If none is exact, that bit
  * differs.
  */

@@ -61,7 +61,7 @@ const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] =
  *
  * @returns warnings; `omitted`: redundant tensors that a merged model lacks; `own`: tensors of a head or
  * tower that only the first model has
- * @throws the codes of `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the head
+ * @throws as `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the head
  */
 export const checkAll = async (
   recipe: Pick<Recipe, 'stacksLayers' | 'chatTemplate'>,
@@ -128,8 +128,8 @@ const templatesLeft = async (models: readonly OpenedModel[], chosen: CheckpointI
 };
 
 /**
- * Refuses a head that the first model shares with only some others, because the merged head would lack the
- * rest. But if the base has none, there are no changes to add, and the first model's head is kept.
+ * Refuses a head that the first model shares with only some models, because the merged head would lack the other
+ * models' changes. If the base has no head, there are no changes to add, and the first model's head is kept.
  */
 const refuseSharedHead = (
   names: readonly string[],

@@ -268,7 +268,7 @@ const checkConfig = (
   }));
 };
 
-/** Refuses other settings beside tensors that are copied unread: the output has only those of one model. */
+/** Refuses different settings for tensors that are copied unread: the output has only one model's settings. */
 const checkUnread = (first: CheckpointIndex, other: CheckpointIndex): void => {
   const [a, b] = [first, other].map((one) => {
     const settings = unreadSettings(one);

@@ -23,16 +23,16 @@ import type { Model } from './compatible.js';
 
 export interface OpenedModel extends Model {
   readonly role: string;
-  /** The adapter, or that of a nested recipe over bare adapters. */
+  /** The adapter, or the adapter of a nested recipe over bare adapters. */
   readonly adapter?: AdapterModel;
   /** Returns an input's byte range, or the formula of the tensor. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
   /** True if the method uses only some tensors. */
   readonly inPart?: boolean;
-  /** The merged vocabulary that its rows follow; absent for its own. */
+  /** The merged vocabulary that the model's rows follow; absent for its own vocabulary. */
   readonly vocabulary?: number;
-  /** For nested recipes, like all fields below: changes to `generation_config.json`. */
+  /** Changes to `generation_config.json`. This field and all below are for nested recipes. */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
   /** The nested recipe with the parameters it uses. */
@@ -85,7 +85,7 @@ export const openModelOrAdapter = async (model: ModelAddress, config?: GivenConf
  * Opens models; a single error names all missing ones.
  *
  * @param open default: refuses bare adapters
- * @throws the codes of `openModel`
+ * @throws as `openModel`
  */
 export const openEach = async (
   references: readonly CheckpointReference[],
@@ -114,7 +114,7 @@ export const openEach = async (
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
 
-/** Programs that make files that are not models, by role. */
+/** Programs that make files other than models, by role. */
 const madeInPython: Readonly<Record<string, string>> = {
   gates: 'the file of the routers that `python -m layerloom_gates` makes',
   gram: 'the file of Gram matrices that `python -m layerloom.train.grams` makes',

@@ -80,7 +80,7 @@ const series = (q: Float64Array, size: number, terms: number): Float64Array => {
   return sum;
 };
 
-/** Solves X · (I + Q) = I − Q by elimination with partial pivoting. X also solves (I + Q) · X = I − Q. */
+/** Solves X·(I + Q) = I − Q by elimination with partial pivoting. X also solves (I + Q)·X = I − Q. */
 const cayley = (q: Float64Array, size: number, to: Pick<Lowering, 'tensor'>): Float64Array => {
   const [left, right] = [q.slice(), q.map((number) => -number)];
   for (let row = 0; row < size; row += 1) {

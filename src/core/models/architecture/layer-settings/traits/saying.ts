@@ -130,7 +130,7 @@ export const byNumber = (key: string): Saying => ({
   }),
 });
 
-/** The value of layers that are not listed, and the value of those that are. */
+/** The value of layers that are not listed, and the value of listed layers. */
 type Pair = readonly [unknown, unknown];
 
 const isLayerList = (value: unknown): value is number[] =>

@@ -88,7 +88,7 @@ export const stepwise: Trait = {
   ],
 };
 
-/** A layer's indexer: its own, or the previous layer's. */
+/** The layer whose indexer a layer uses: itself, or the previous layer. */
 export const indexers: Trait = {
   says: [
     list('indexer_types'),

@@ -27,7 +27,7 @@ const isStates = (name: string): boolean =>
   name === modelOfAll || modelName.test(name) || optimizerName.test(name) || otherDivision.test(name);
 
 const readStates = async (path: string): Promise<StatesFile> => {
-  // Does not block if it is a FIFO.
+  // Does not block if the file is a FIFO.
   const handle = await reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));
   try {
     const found = await handle.stat();
@@ -98,7 +98,7 @@ const gatherIn = async (directory: string, names: readonly string[]): Promise<re
   return gathered(states);
 };
 
-/** Maximum ranks; each has one or two files. */
+/** Maximum number of ranks; each rank has one or two files. */
 const mostRanks = 16_384;
 
 type ByFile = ReadonlyMap<string, readonly Gathered[]>;

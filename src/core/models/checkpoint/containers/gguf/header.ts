@@ -18,7 +18,7 @@ export interface GgufHeader {
   readonly tensors: readonly GgufTensor[];
 }
 
-/** Maximum bytes of a header, metadata keys and tensors: several times those of the largest models. */
+/** Maximum numbers of header bytes, metadata keys and tensors: several times the numbers in the largest models. */
 const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
 const firstBytes = 1 << 20;

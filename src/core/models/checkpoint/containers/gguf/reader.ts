@@ -111,7 +111,7 @@ const checkBlocks = ({ metadata, tensors }: GgufHeader, name: string, file: stri
     );
 };
 
-/** Tensors of plain elements are used as stored; others are decoded when read. */
+/** Tensors of plain elements are used as stored; tensors in blocks are decoded when read. */
 const inFile = (
   { name, type, shape, begin, end }: GgufTensor,
   file: string,

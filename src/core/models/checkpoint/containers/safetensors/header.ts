@@ -67,7 +67,7 @@ export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number):
   return header;
 };
 
-/** Enough for 300,000 tensors. */
+/** Maximum number of JSON values: enough for 300,000 tensors. */
 const mostValues = 8_000_000;
 
 const parseObject = (bytes: Uint8Array, file: string): Record<string, unknown> => {

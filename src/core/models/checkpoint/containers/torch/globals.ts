@@ -81,8 +81,8 @@ const odd = (file: string): LayerloomError =>
   invalidTorchFile(file, 'its pickle builds a tensor as PyTorch does not');
 
 /**
- * Returns the value for a global in the pickle, if it describes tensors. Refuses all others, which executing
- * the pickle would import and call.
+ * Returns the value for a global in the pickle, if it describes tensors. Refuses all other globals, which executing the
+ * pickle would import and call.
  *
  * @throws PICKLE_RUNS_CODE; WEIGHTS_UNSUPPORTED for storages of other dtypes
  */

@@ -3,7 +3,7 @@ import { LayerloomError } from '../../../../base/errors/errors.js';
 export const invalidTorchFile = (file: string, reason: string): LayerloomError =>
   new LayerloomError('HEADER_INVALID', { file, reason });
 
-/** True for verl's file of one process, which holds parts of tensors if there are several. */
+/** True for verl's file of one process, which holds parts of tensors if there are several processes. */
 export const isOfRank = (file: string): boolean => ofRank.test(file);
 
 const ofRank = /\bmodel_world_size_\d+_rank_\d+\.pt$/;

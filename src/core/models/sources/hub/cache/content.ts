@@ -10,7 +10,7 @@ const blobPath = /\/models--[^/]+\/blobs\/(?<etag>[0-9a-f]{40}|[0-9a-f]{64})$/;
 
 const mostLinks = 8;
 
-/** Returns the ETag of the blob at a path, or that it links to. A blob may link to a shared blob. */
+/** Returns the ETag of the blob at a path, or of the blob to which the path links. A blob may link to a shared blob. */
 const blobEtag = async (path: string): Promise<string | undefined> => {
   let at = path;
   for (let links = 0; links <= mostLinks; links += 1) {

@@ -19,7 +19,7 @@ export const hubHome = (env: NodeJS.ProcessEnv = process.env): string =>
     env,
   );
 
-/** Returns the hub's local cache, from the hub library's variables, including an older one. */
+/** Returns the hub's local cache by the hub library's variables, also the older name. */
 export const hubCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
   expandPath(
     variable(env, 'HF_HUB_CACHE') ?? variable(env, 'HUGGINGFACE_HUB_CACHE') ?? join(hubHome(env), 'hub'),

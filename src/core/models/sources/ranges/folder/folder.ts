@@ -142,8 +142,8 @@ export const readRangeModel = async (folder: string): Promise<RangeCacheModel | 
 };
 
 /**
- * True if all headers and side files of a model are present. Otherwise they are fetched again: links may have
- * lost their targets, and sparse files or records may be gone.
+ * True if all headers and side files of a model are present. Otherwise they are fetched again: targets of links, sparse
+ * files or records may have been removed.
  *
  * @throws READ_FAILED
  */

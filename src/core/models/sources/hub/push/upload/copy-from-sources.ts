@@ -10,8 +10,8 @@ export interface Source {
 }
 
 /**
- * Lets the hub copy files that the merge took unchanged from its inputs, such as shards of copied layers. The
- * hub copies only files in Xet storage within one storage region; others are sent.
+ * Lets the hub copy files that the merge took unchanged from its inputs, such as shards of copied layers. The hub
+ * copies only files in Xet storage within one storage region; other files are sent.
  *
  * @returns names of copied files
  */

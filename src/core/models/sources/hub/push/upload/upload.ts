@@ -80,7 +80,6 @@ const accepted =
     throw new HubApiError('', answer.status, undefined, error);
   };
 
-/** Makes the commit and returns its hash. */
 const commitOf = async (events: ReturnType<Library['commitIter']>): Promise<string> => {
   let step = await events.next();
   while (!step.done) step = await events.next();
