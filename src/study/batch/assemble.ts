@@ -76,8 +76,7 @@ export const assemble = async (
       // Keeps the store's SHA-256, so that verification finds a damaged shard.
       if (!checksums.has(path)) checksums.set(path, sha256);
     }
-    // Plans the files only after linking. A plan that lived through the linking would outlive V8's young
-    // generation.
+    // Plans the files only after linking: an earlier plan would outlive V8's young generation.
     await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, {
       ...{ keys: keysOf(shards), digests: stated?.weights },
     });
@@ -86,7 +85,7 @@ export const assemble = async (
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
     const former = await replace(staging, output.path, output.replaces);
     if (former === undefined) return warnings;
-    // If somebody added a file meanwhile, the former merge is kept with it.
+    // If somebody added a file meanwhile, keeps the former merge and that file.
     const foreign = await foreignFiles(former);
     if (foreign.length > 0) {
       const kept = nameBeside(output.path, `former-${randomUUID().slice(0, 8)}`);
@@ -150,7 +149,7 @@ interface FoundRecord {
   readonly sideFiles?: readonly { readonly file: string }[];
 }
 
-/** False if a card lacks a note, because it was written before the scores. */
+/** False if a card lacks a note because the card was written before the scores. */
 export const hasNotes = async (out: string, notes: readonly string[] = []): Promise<boolean> => {
   if (notes.length === 0) return true;
   const card = await readSmallFile(join(out, cardName)).catch(() => '');

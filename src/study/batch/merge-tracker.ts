@@ -87,7 +87,7 @@ export const readsOf = (
   return reads;
 };
 
-/** Codes of errors that every other merge would have too. */
+/** Codes of errors that all other merges would have too. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
 
 export class MergeTracker {
@@ -181,7 +181,7 @@ export class MergeTracker {
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Waits for running assemblies. */
+  /** Waits until the merges being assembled are complete. */
   async stop(reason: unknown): Promise<void> {
     this.#stopped ??= reason;
     await Promise.all(this.#lanes);

@@ -23,7 +23,7 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   store?: string | undefined;
   /** How merges link shards; default `hard`. */
   link?: Link | undefined;
-  /** Merges to write; others are only planned. Default: all. */
+  /** Merges to write; all other merges are only planned. Default: all. */
   write?: ((merge: BatchMerge) => boolean) | undefined;
   /** Make one part's shards only, and assemble no merge. */
   range?: Part | undefined;
@@ -35,8 +35,7 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   /** Write a statement of each merge, as `attest` does, also for existing ones without. Default false. */
   attest?: boolean | undefined;
   /**
-   * Called before writing, with the plan of all merges, the cost of those to write, and existing shards'
-   * keys.
+   * Called before writing, with the plan of all merges, the cost of the merges to write, and existing shards' keys.
    */
   onPlan?:
     | ((plan: BatchPlan<BatchMerge>, cost: BatchCost, present: ReadonlySet<string>) => void | Promise<void>)
@@ -55,7 +54,7 @@ export interface BatchResult extends RunCost {
  * Makes each distinct shard once, in stages that read their inputs once. Assembles each merge as soon as its
  * shards exist. If a merge fails, the others continue.
  *
- * @throws the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, STORE_INVALID,
+ * @throws as `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, STORE_INVALID,
  * WRITE_FAILED, INTERRUPTED
  */
 export const runBatch = async (
@@ -128,7 +127,7 @@ const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 
 /**
- * Makes missing shards: those of failed groups one by one, to find the faulty one; then those that other
+ * Makes missing shards: first shards of failed groups, one by one, to find the faulty shard; then shards that other
  * processes did not finish.
  */
 export const makeLeft = async (

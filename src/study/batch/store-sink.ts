@@ -15,7 +15,7 @@ import type { DistinctShard } from './planning/groups.js';
 export interface ShardEvents {
   /** Called when the shard is in the store, whoever made it. */
   onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
-  /** Called when the shard is refused, or has failed twice: in its group and alone. */
+  /** Called when the shard is refused, or failed both in its group and alone. */
   onFailed(shard: DistinctShard, error: unknown): Promise<void>;
 }
 
@@ -100,7 +100,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
       await claim.release();
       throw error;
     }
-    // While this process was suspended, another took over the shard.
+    // Another process took over the shard while this process was suspended.
     if (published === undefined) this.elsewhere.add(shard);
     else await this.#events.onReady(shard, true);
   }
@@ -136,7 +136,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   }
 }
 
-/** Codes of errors that every other shard would have too. */
+/** Codes of errors that all other shards would have too. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'DISK_SPACE', 'INTERRUPTED'];
 
 const create = async (path: string, shard: DistinctShard): Promise<FileHandle> => {

@@ -14,8 +14,8 @@ import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './planning/groups.js';
 
 /**
- * Returns the NaN or infinity in a stored shard or its inputs; null if all are finite. If a record of an
- * earlier version does not say, reads the computed tensors once and updates the record.
+ * Returns the NaN or infinity in a stored shard or its inputs; null if all are finite. If an earlier version's record
+ * does not state it, reads the computed tensors once and updates the record.
  *
  * @throws INPUT_SHRANK, READ_FAILED, WRITE_FAILED, and the reason why the pool stopped
  */

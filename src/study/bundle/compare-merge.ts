@@ -78,7 +78,7 @@ const contentsSchema = z.object({ files: z.array(z.object({ identity: z.string()
 export interface MergeFolders {
   /** Folder with a bundle's records. */
   readonly bundled: string;
-  /** Study to complete; equal to `bundled` for a new one. */
+  /** Study to complete; equal to `bundled` for a new study. */
   readonly study: string;
   /** Folder of merges made here. */
   readonly work: string;

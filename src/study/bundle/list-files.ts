@@ -125,7 +125,7 @@ const firstOwn = async (root: string, names: readonly string[]): Promise<BundleF
   return undefined;
 };
 
-/** Refuses names that differ only in case or composition: some file systems would keep only one. */
+/** Refuses names that differ only in case or Unicode composition: some file systems would keep only one file. */
 const checkCases = (study: string, names: readonly string[]): void => {
   const seen = new Map<string, string>();
   for (const name of names) {

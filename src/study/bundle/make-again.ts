@@ -34,7 +34,7 @@ export interface MadeAgain {
   readonly failed: readonly OtherMerge[];
 }
 
-/** Recorded merges: those that can be made here, and why others cannot. */
+/** Recorded merges: the merges that can be made here, and the reasons why others cannot. */
 export interface Makeable {
   readonly record: ExperimentRecord;
   readonly input: ExperimentInput;
@@ -91,7 +91,7 @@ class NoSuchMerge extends Error {
  * Remakes incomplete merges of a study. Moves a merge's files into the study if they have the recorded
  * SHA-256, and replaces no file. Removes `work` at the end; an interrupted call leaves it for the next.
  *
- * @throws the codes of `runExperiment`
+ * @throws as `runExperiment`
  */
 export const makeAgain = async (
   { record, input, experts, paths, failed }: Makeable,
@@ -123,7 +123,7 @@ export const makeAgain = async (
   if (kept.size < paths.size)
     await run().catch((error: unknown) => {
       if (!(error instanceof LayerloomError)) throw error;
-      // `keptIn` should name the outer folder, which the user resumes.
+      // `keptIn` names the outer folder, because the user resumes that.
       const { merge, keptIn } = error.context;
       if (merge === undefined) throw keptIn === undefined ? error : error.with({ keptIn: study });
       if (!isRefusal(error)) throw error;

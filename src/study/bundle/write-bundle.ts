@@ -45,7 +45,7 @@ export interface Bundle {
 /**
  * Writes a study without weights as one tar file. Bundles of the same study have the same bytes.
  *
- * @throws the codes of `listFiles`; OUTPUT_EXISTS, WRITE_FAILED
+ * @throws as `listFiles`; OUTPUT_EXISTS, WRITE_FAILED
  */
 export const writeBundle = async (
   directory: string,

@@ -10,7 +10,7 @@ const numberIn = (numbers: Map<string, number>, text: string): number => {
 /** Marks a tensor that the model lacks; numbers start at 1. */
 const absent = 0;
 
-/** A table of content numbers: a row for each model, a column for each tensor. */
+/** A table that numbers contents: a row for each model, a column for each tensor. */
 export class ContentTable {
   readonly #bytes: number[] = [];
   readonly #rows: ReadonlyMap<string, number>;

@@ -56,7 +56,7 @@ const plain = (sums: Float64Array): ScoreColumn => {
   return { sums, weights: ones, arePlain: true };
 };
 
-/** Averages over runs; if scores have weights, sums and weights separately. */
+/** Averages over runs. For weighted scores, averages sums and weights separately. */
 const meansOf = (
   metric: string,
   runs: readonly Run[],
@@ -125,7 +125,7 @@ export const passAt = (k: number, n: number, c: number): number => {
   return 1 - none;
 };
 
-/** Values that the harness gives if a filter found no answer. They are wrong and have no vote. */
+/** Values that the harness gives if a filter found no answer. They count as wrong and have no vote. */
 const notFound = ['', '[invalid]'];
 
 interface Vote {
@@ -136,7 +136,8 @@ interface Vote {
 /**
  * Groups a problem's equivalent answers, which share one score.
  *
- * @returns undefined if an answer was not extracted, equivalent ones differ in score, or several are right
+ * @returns undefined if an answer was not extracted, if equivalent answers differ in score, or if several groups are
+ * right
  */
 const votesOf = (
   metric: string,

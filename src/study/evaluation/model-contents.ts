@@ -77,7 +77,7 @@ export const slotOf = (
  */
 export class ContentsReader {
   readonly #shards = new Map<string, Promise<ContentPart>>();
-  /** Slots by their text, so that models share equal ones. */
+  /** Slots by their text, so that models share equal slots. */
   readonly #slots = new Map<string, readonly Slot[]>();
   readonly #sources: Source[] = [];
 
@@ -85,7 +85,7 @@ export class ContentsReader {
    * Returns a checkpoint's contents and keeps them for comparison with later merges.
    *
    * @returns undefined for adapters, GGUF and other formats than safetensors
-   * @throws the codes of `openModel`; INPUT_CHANGED, READ_FAILED
+   * @throws as `openModel`; INPUT_CHANGED, READ_FAILED
    */
   async ofModel(path: string): Promise<ModelContents | undefined> {
     const address = await parseAddress(path);
@@ -110,7 +110,7 @@ export class ContentsReader {
 
   /**
    * @returns undefined if the merge is not written
-   * @throws the codes of `openModel`; READ_FAILED
+   * @throws as `openModel`; READ_FAILED
    */
   async ofMerge(directory: string): Promise<ModelContents | undefined> {
     const shards = await withFewFiles(() => shardsOfMerge(directory));
@@ -119,7 +119,7 @@ export class ContentsReader {
       shards.map((shard) => {
         const part = this.#shards.get(shard.key) ?? this.#partOf(directory, shard);
         this.#shards.set(shard.key, part);
-        // Forgets a failure, because another merge may have an intact copy.
+        // Does not cache a failure, because another merge may have an intact copy.
         part.catch(() => this.#shards.delete(shard.key));
         return part;
       }),
@@ -158,7 +158,7 @@ class Source {
     return keyOfStored(storedTensor(0, tensor), ({ file }) => itemAt(this.#hashes, file));
   }
 
-  /** Returns the key of a shard of copied tensors; undefined if the checkpoint lacks one of them. */
+  /** Returns the key of a shard of copied tensors; undefined if the checkpoint lacks such a tensor. */
   keyOfCopies(shard: ReadonlyMap<string, TensorReference>, slots: readonly Slot[]): string | undefined {
     if (this.#keys.has(slots)) return this.#keys.get(slots);
     const copies = [...shard].flatMap(([name, { dtype, shape }]) => {

@@ -27,7 +27,7 @@ export const outerAddresses = (): readonly string[] =>
     all.filter(({ internal, scopeid = 0 }) => !internal && scopeid === 0).map(({ address }) => address),
   );
 
-/** Returns an address by which others can reach a server; else undefined. Ignores firewalls. */
+/** Returns an address by which other machines can reach a server; else undefined. Ignores firewalls. */
 export const reachedBy = async (url: string): Promise<string | undefined> => {
   const { hostname, port, protocol } = new URL(url);
   if (!isOfThisMachine(hostname)) return hostname;

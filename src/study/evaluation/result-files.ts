@@ -27,7 +27,7 @@ export const evaluationsName = 'evaluations';
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
 
-/** A disk is slow if reading a file takes longer on average, measured over more than `fewFiles` files. */
+/** Mean time to read a file above which a disk counts as slow, over more than `fewFiles` files. */
 const slowMilliseconds = 2;
 const fewFiles = 50;
 

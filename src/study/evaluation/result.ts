@@ -72,7 +72,7 @@ export interface EvaluationResult extends ResultIdentity {
   readonly n: number;
   /** Problems by row. Empty if imported without samples. */
   readonly problems: readonly ProblemResult[];
-  /** Scores by metric, in order of `problems`, which then have none; never in a file. */
+  /** Scores by metric, in order of `problems`, which then have no scores; never in a file. */
   readonly columns?: ReadonlyMap<string, ScoreColumn>;
   /** File in `evaluations/` with the problems' texts, by document hash. */
   readonly texts: string | null;

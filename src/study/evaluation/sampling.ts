@@ -34,8 +34,8 @@ export const seedOfSample = (seed: string, sample: number): string =>
     .join(',');
 
 /**
- * Returns the model arguments that seed a back end. `hf` uses the harness's seed. Null if we cannot seed the
- * back end: it would return the same answers each time.
+ * Returns the model arguments that seed a back end. `hf` uses the harness's seed. Null if we cannot seed the back end,
+ * which would then always return the same answers.
  */
 export const seedArguments = (backend: string, seed: string): { readonly seed?: number } | null => {
   if (backend === 'hf') return {};

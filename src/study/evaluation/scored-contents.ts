@@ -13,10 +13,9 @@ import { jsonOrNone } from '../../core/texts/json.js';
 import type { IdentitiesOf } from '../store/files/weights.js';
 import { evaluationsName } from './result-files.js';
 
-// A file's identity is found without reading all of it. It includes inode and time, which copying or moving
-// changes. An evaluation therefore records the SHA-256 of the files, so that results, merges and shards stay
-// valid. If a file has a recorded size and header but another stamp, it is hashed once. If the bytes are the
-// same, it keeps its former identity.
+// A file's identity includes inode and time, which copying or moving changes. So an evaluation records the files'
+// SHA-256. A file with a recorded size and header but another stamp is hashed once. If its bytes are the same, it keeps
+// its former identity, and results, merges and shards stay valid.
 
 interface ScoredFile extends RecordedFile {
   readonly ino: string;
@@ -122,7 +121,7 @@ export class ScoredContents {
       const alike = own.has(identity) ? [] : all.filter((each) => isSame(index, each));
       const chosen =
         whole?.files[index] ?? alike.find(({ file: name }) => name === basename(file.path)) ?? alike[0];
-      // Records are untrusted: bytes read from the file must give the same identity.
+      // Records are untrusted, so bytes read from the file must give the same identity.
       const isRight = chosen !== undefined && (await identityUnder(file, chosen)) === chosen.identity;
       former.set(file, isRight ? chosen.identity : identity);
     }

@@ -164,7 +164,7 @@ interface RepeatSettings {
   readonly seeds: string;
 }
 
-/** @throws RECIPE_INVALID for repeats that would all have the same answers */
+/** @throws RECIPE_INVALID for repeats that would all give the same answers */
 const checkRepeats = (
   { repeats, sampling, backend, seeds }: RepeatSettings,
   samplingOf: (task: string) => Sampling | undefined,
@@ -196,7 +196,7 @@ const checkRepeats = (
 const serverAt = (url: string): string =>
   URL.canParse(url) ? new URL(url).host.replace(/^(localhost|\[::1\])(?=:|$)/, '127.0.0.1') : url;
 
-/** @throws RECIPE_INVALID for servers that cannot exchange weights, or that others can reach */
+/** @throws RECIPE_INVALID for servers that cannot exchange weights, or that other machines can reach */
 const checkExchange = ({
   exchange,
   serve,

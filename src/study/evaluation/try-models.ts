@@ -90,7 +90,7 @@ export const tryModels = async (
           },
         });
       let end = await ask();
-      // Asks again: the new process loads the whole model.
+      // Asks again, because the new process loads the whole model.
       if (end !== undefined && 'differing' in end) end = await ask();
       checkInterrupt(signal);
       if (end === undefined)

@@ -8,9 +8,8 @@ import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js'
 import { parseJson } from '../../core/texts/json.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 
-// An experiment's `evaluate:` block may contain commands. A batch notes its folder and these commands in a
-// place where only the user can write. Other folders may come from anywhere, so their commands need
-// permission.
+// An experiment's `evaluate:` block may contain commands. A batch notes its folder and these commands where only the
+// user can write. Other folders may come from anywhere, so their commands need permission.
 
 /** Harness arguments that name no file, model or code. */
 const plainArguments: ReadonlySet<string> = new Set([
@@ -38,8 +37,8 @@ const plainArguments: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the values in `evaluate:` that can run arbitrary code: functions in task files are Python, and
- * back-end arguments may enable code (`trust_remote_code`).
+ * Returns the values in `evaluate:` that can run arbitrary code: task files may have Python functions, and back-end
+ * arguments may enable code (`trust_remote_code`).
  */
 export const commandsIn = ({
   serve,
@@ -72,8 +71,8 @@ const noteOf = async (directory: string, env: NodeJS.ProcessEnv): Promise<string
   join(stateFolder(env), `${sha256(await realpath(directory)).slice(0, 32)}.json`);
 
 /**
- * Notes that a batch of this user wrote a folder with these commands. Without a state folder it notes
- * nothing, so evaluations need the flag.
+ * Notes that a batch of this user wrote a folder with these commands. Without a state folder it notes nothing, so
+ * evaluations need `--allow-serve`.
  */
 export const noteMadeHere = async (
   directory: string,
@@ -93,7 +92,7 @@ export const noteMadeHere = async (
     );
     await rename(partial, note);
   } catch {
-    // Without the note, evaluations need the flag.
+    // Without this note, evaluations need `--allow-serve`.
   }
 };
 

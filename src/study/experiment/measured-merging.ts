@@ -34,7 +34,7 @@ export const mergingSeconds = (
   return ((share * work) / workOf(bytesWritten, bytesRead)) * seconds;
 };
 
-/** Finds the largest recorded run on this host, for an experiment or others over its store. */
+/** Finds the largest recorded run on this host, of an experiment or of other experiments over its store. */
 export const measuredMerging = async (
   out: string,
   store: string = join(out, '.store'),
@@ -42,7 +42,7 @@ export const measuredMerging = async (
   const directories = new Set([resolve(out), ...(await experimentsOver(resolve(store)))]);
   const measured: MeasuredMerging[] = [];
   for (const directory of directories) {
-    // A run reports invalid records.
+    // Ignores invalid records, which a run reports.
     const record = await readRecord(directory).catch((): undefined => undefined);
     if (record !== undefined && isMeasured(record)) {
       const { bytesWritten, bytesRead, seconds } = record;

@@ -20,7 +20,7 @@ import { withOptions } from './recorded-options.js';
 
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
-  /** Continue an existing experiment: keep complete merges, and replace others that layerloom wrote. */
+  /** Continue an existing experiment: keep complete merges, and replace other merges that layerloom wrote. */
   resume?: boolean | undefined;
   /** Same as `resume`. */
   force?: boolean | undefined;

@@ -71,7 +71,7 @@ export const planExperiment = (
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);
     const present = await presentIn(written, store);
-    // A resumed experiment costs only what remains.
+    // A resumed experiment costs only its missing merges.
     const stages = stagesOf(written, (key) => before === undefined || !present.has(key), options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
@@ -101,7 +101,7 @@ const presentIn = async (
 ): Promise<ReadonlySet<string>> => {
   const present = new Set<string>();
   if (store === undefined) return present;
-  // A dry run computes no statistics, so merges that need some have placeholder keys.
+  // A dry run computes no statistics, so merges that need statistics have placeholder keys.
   const certain = merges.filter(({ basis, isMade }) => basis === undefined || isMade);
   for (const key of new Set(certain.flatMap((merge) => merge.shards.map(({ key }) => key))))
     if (shards.has(key) && (await store.expect(key)) !== undefined) present.add(key);

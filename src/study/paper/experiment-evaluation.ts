@@ -12,7 +12,7 @@ import {
 import { isLocalOnly } from '../evaluation/data/local/local-data.js';
 import { isZeroShot, taskOf } from '../evaluation/data/task-facts.js';
 
-/** Choices for `evaluate:`. Omitted ones have the paper's values, or become comments. */
+/** Choices for `evaluate:`. Omitted choices have the paper's values, or become comments. */
 export interface EvaluationChoices {
   readonly benchmarks?: readonly BenchmarkName[] | undefined;
   /** Directory of local data, relative to the experiment's file; default: the hub. */
@@ -193,7 +193,7 @@ const titleOf = ({ benchmarks: names = ['mgsm'], limit }: EvaluationChoices): st
 const listed = (tasks: readonly string[]): string =>
   tasks.length === 1 ? String(tasks[0]) : `[${tasks.join(', ')}]`;
 
-/** Returns the lines on few-shot examples: one number if all tasks that accept one have the same. */
+/** Returns the lines on few-shot examples: a single number if all tasks that accept a number have the same. */
 const shotLines = (tasks: readonly string[], fewshot: number | undefined): string[] => {
   const shots = new Map(
     tasks

@@ -1,7 +1,7 @@
 import { withoutMarks } from '../evaluation/data/foldings.js';
 import type { ProblemResult } from '../evaluation/result.js';
 
-// How lm_eval compares answers with targets (`exact_match`). Results do not state it, so the comparison that
+// Comparisons of answers with targets in lm_eval (`exact_match`). Results do not name theirs, so the comparison that
 // gives the stored scores is chosen.
 
 export type Folding = (text: string) => string;

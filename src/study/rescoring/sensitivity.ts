@@ -6,7 +6,7 @@ import { compareRows } from '../scores/comparing/paired.js';
 import type { Row } from '../scores/intervals/rows.js';
 import { withProblems } from './changes.js';
 
-/** Verdict, and each problem whose removal alone would change it. */
+/** Verdict, and each problem whose removal alone changes it. */
 export interface Sensitivity {
   readonly comparison: Judged;
   /**

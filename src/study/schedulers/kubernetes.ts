@@ -37,7 +37,7 @@ export interface KubernetesParameters extends JobParameters, KubernetesSettings 
   readonly evaluation?: KubernetesEvaluation | undefined;
 }
 
-/** Settings of scoring jobs; defaults are those of the other jobs. */
+/** Settings of scoring jobs; defaults are the other jobs' settings. */
 export interface KubernetesEvaluation extends EvaluationJobs {
   /** Image with layerloom and lm-evaluation-harness. */
   readonly image?: string | undefined;

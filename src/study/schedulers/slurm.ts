@@ -25,7 +25,7 @@ export interface SlurmParameters extends JobParameters, SlurmSettings {
   readonly evaluation?: SlurmEvaluation | undefined;
 }
 
-/** Settings of scoring jobs; default limits are those of the other jobs. */
+/** Settings of scoring jobs; default limits are the other jobs' limits. */
 export interface SlurmEvaluation extends EvaluationJobs, SlurmDirectives {}
 
 export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSettings {}
@@ -102,7 +102,7 @@ const limitsOf = ({ prefix, gpus, limits: { directives = [], memory, cpus, ...ow
   const { time, partition, account, qos } = own;
   checkTexts({ time, partition, account, qos }, prefix);
   checkTexts({ memory });
-  // Checks the time now, because sbatch would refuse it only when the script runs.
+  // Checks the time now, because sbatch checks it only when the script runs.
   if (time !== undefined && !/^(unlimited|infinite)$/i.test(time)) secondsOf(`${prefix}time`, time);
   for (const directive of directives) checkDirective(`${prefix}directive`, directive);
   const options = { 'cpus-per-task': cpus, time, partition, account, qos, mem: memory };

@@ -24,7 +24,7 @@ export interface SnakemakeParameters extends JobParameters, SnakemakeSettings {
   readonly evaluation?: SnakemakeEvaluation | undefined;
 }
 
-/** Settings of scoring jobs; default limits are those of the other jobs. */
+/** Settings of scoring jobs; default limits are the other jobs' limits. */
 export interface SnakemakeEvaluation extends EvaluationJobs, SlurmLimits {}
 
 export interface SnakemakeTrainingParameters extends TrainingJobParameters, SnakemakeSettings {}

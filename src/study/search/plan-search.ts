@@ -36,7 +36,7 @@ export interface SearchPlan {
   readonly holdOut: number;
   /** Configuration to compare the choice with. */
   readonly default: string;
-  /** Problem-evaluations of all configurations on all problems, and how many are allowed. */
+  /** Problem-evaluations of all configurations on all problems, and the allowed number. */
   readonly grid: number;
   readonly budget: number;
   /** Steps; figures are upper bounds. */

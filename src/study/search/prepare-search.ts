@@ -41,7 +41,7 @@ export interface PreparedSearch {
   /** First row to score, from `problems` of `evaluate:`. The search counts rows from this one. */
   readonly firstRow: number;
   readonly cost: number;
-  /** Problem-evaluations of all configurations on all problems, and how many are allowed. */
+  /** Problem-evaluations of all configurations on all problems, and the allowed number. */
   readonly grid: number;
   readonly budget: number;
 }

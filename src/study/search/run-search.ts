@@ -193,7 +193,7 @@ const harnessScorer = (
       ...asked,
       only: merges,
       resume: true,
-      // The user named the experiment's file, and so trusts its server commands.
+      // A user who names the experiment's file trusts its server commands.
       allowServe: true,
       onScored: ({ model }) => {
         done += 1;

@@ -11,7 +11,7 @@ export interface Rung {
   readonly limit: number;
 }
 
-/** Share of configurations that a rung keeps. Above half, so that an unlucky one may return. */
+/** Share of configurations that a rung keeps. Above half, so that an unlucky configuration may return. */
 const keptShare = 0.63;
 
 const fewestRows = 8;
@@ -126,7 +126,7 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
 export interface ForecastStep {
   /** Equal to the step's `title`: `rung 2`. */
   readonly title: string;
-  /** Row after the last one scored. */
+  /** Row after the last scored row. */
   readonly limit: number;
   readonly configurations: number;
   /** Problem-evaluations in this step. */

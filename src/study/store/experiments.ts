@@ -143,7 +143,7 @@ const keysNeeded = async (
 };
 
 /**
- * Removes the registration of a missing experiment. First renames it and checks again, because a new one may
+ * Removes the registration of a missing experiment. First renames it and checks again, because a new registration may
  * have been written.
  */
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
@@ -154,7 +154,7 @@ export const forget = async (paths: StorePaths, path: string): Promise<void> => 
   });
 };
 
-/** Restores the registration, unless its experiment is gone or was registered again. */
+/** Restores the registration, unless its experiment was removed or registered again. */
 const settleAside = async (paths: StorePaths, aside: string, path: string): Promise<void> => {
   const registration = await readRegistration(paths, aside);
   const isNeeded =

@@ -28,14 +28,14 @@ export interface Collection {
 }
 
 /**
- * Shards removed in each round: few, because all are claimed meanwhile, but more than one, because each round
+ * Number of shards removed in each round: small, because all are claimed meanwhile, but above 1, because each round
  * reads the experiments.
  */
 const atOnce = 64;
 
 /**
  * Removes leftovers of dead processes, and shards without another hard link, a registered experiment or a
- * live claim. Safe while others compute and link.
+ * live claim. Safe while other processes compute and link.
  *
  * @throws WRITE_FAILED, STORE_INVALID, INTERRUPTED
  */
@@ -77,7 +77,7 @@ const unclaimed = async (paths: StorePaths, entries: readonly StoreEntry[]): Pro
   return entries.filter((_, index) => states[index]?.state !== 'live');
 };
 
-/** @returns removed entries; the others were claimed, linked or registered meanwhile */
+/** @returns removed entries; all other entries were claimed, linked or registered meanwhile */
 const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const open = new Map<StoreEntry, ClaimFile>();

@@ -22,7 +22,7 @@ export interface ListedClaim extends Pick<Claimant, 'host' | 'pid'> {
   readonly isDead: boolean;
 }
 
-/** Shards of a store, and those being computed. */
+/** Shards of a store, and shards being computed. */
 export interface StoreListing {
   readonly store: string;
   readonly shards: readonly ListedShard[];

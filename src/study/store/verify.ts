@@ -119,7 +119,7 @@ const note = async (
 };
 
 /**
- * Verifies a shard. A damaged one is marked, and then counts as absent.
+ * Verifies a shard. A damaged shard is marked, and then counts as absent.
  *
  * @returns undefined if it has no record, or the record changed meanwhile
  */

@@ -69,7 +69,7 @@ export const estimateOf = async (
   };
 };
 
-/** Returns the number of trained parameters: all, a side of the partition, or LoRA's factors. */
+/** Counts trained parameters: all, a side of the partition, or LoRA's factors. */
 const trainedParameters = (
   { lora, part }: TrainingRun,
   shapes: ReadonlyMap<string, Shape>,

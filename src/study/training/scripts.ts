@@ -71,8 +71,7 @@ const assigned = (values: Readonly<Record<string, string | number | readonly str
   );
 
 /**
- * Programs that the script checks before it starts: those of its commands, and TRL if a program of ours needs
- * it.
+ * Programs that the script checks before it starts: its commands' programs, and TRL if a program of ours needs it.
  */
 const programsOf = (run: TrainingRun, finishing: readonly string[]): string[] => [
   ...new Set([

@@ -267,7 +267,7 @@ const lossesOf = async (
     const text = await readSmallFile(file, { most: mostLogBytes, what: 'the log of a trainer' })
       .then((bytes) => bytes.toString())
       .catch(() => undefined);
-    // If the latest log is truncated, uses that of an earlier checkpoint.
+    // If the latest log is truncated, uses an earlier checkpoint's log.
     const losses = text === undefined ? undefined : readLosses(text);
     if (losses !== undefined) return losses;
   }

@@ -24,5 +24,5 @@ export interface RefusedMerge<M extends BatchMerge> {
 }
 
 export const mergeStates = ['pending', 'done', 'failed'] as const;
-/** States of a merge. */
+/** The states that a merge can have. */
 export type MergeState = (typeof mergeStates)[number];

@@ -52,7 +52,7 @@ export interface PlannedMerge<M extends BatchMerge> {
 /** Distinct shards of many merges. */
 export interface BatchPlan<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Merges that cannot be made; all others are planned. */
+  /** Merges that cannot be made; all other merges are planned. */
   readonly refused: readonly RefusedMerge<M>[];
   /** Distinct shards by key, in order of merges, without input files. */
   readonly shards: ReadonlyMap<string, DistinctShard>;
@@ -69,8 +69,8 @@ export interface BatchPlan<M extends BatchMerge> {
 
 export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   /**
-   * Plan without reading weights. Placeholders replace statistics of whole models, so sizes are right and
-   * coefficients wrong. Such a plan must not be executed.
+   * Plan without reading weights. Placeholders replace statistics of whole models, so sizes are right but coefficients
+   * are wrong: never execute such a plan.
    */
   assume?: boolean | undefined;
   /** Identify inputs by the SHA-256 of all bytes, not by size, time, header and samples. */
@@ -80,7 +80,7 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
    * present identities. Unused with `checksums`.
    */
   identitiesOf?: IdentitiesOf | undefined;
-  /** Returns the shards of a merge with this `basis` that an earlier run made. */
+  /** Returns the shards that an earlier run made for a merge with this `basis`. */
   made?:
     | ((
         name: string,

@@ -18,11 +18,10 @@ export interface BatchCost {
   readonly bytesDistinct: number;
   /** Bytes of the missing shards. */
   readonly bytesToWrite: number;
-  /** Input bytes to read, without statistics; once per stage. */
+  /** Input bytes to read, without statistics, counted once per stage. */
   readonly bytesToRead: number;
   /**
-   * Bytes to read for statistics of whole models and tensors, without the sample and the second pass that
-   * magnitudes need.
+   * Bytes to read for statistics of whole models and tensors, without the sample and second pass for magnitudes.
    */
   readonly bytesToMeasure: number;
   /** Bytes of `bytesToRead` that several stages read: the price of finishing the first merges early. */
@@ -34,7 +33,7 @@ export interface BatchCost {
   readonly seconds: number;
 }
 
-/** Assumed bytes written per second; disks read twice as fast. */
+/** Assumed bytes written per second. Reading is assumed to be twice as fast. */
 const assumedRate = 1e9;
 
 export const costOf = (

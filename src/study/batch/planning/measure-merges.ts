@@ -34,8 +34,7 @@ export const measureEach = async <M extends BatchMerge>(
 };
 
 /**
- * Makes one pass over all task vectors of a base. After an error, measures each recipe alone to find the one
- * at fault.
+ * Makes one pass over all task vectors of a base. After an error, measures each recipe alone to find the faulty recipe.
  */
 export const measureTogether = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
@@ -69,8 +68,8 @@ const needingIn = (recipe: Recipe): readonly Recipe[] =>
   allRecipes(recipe).filter(({ statistics }) => statistics !== undefined);
 
 /**
- * Returns an equal key for recipes that can be measured together; undefined for nested recipes, and for
- * statistics of anything but task vectors.
+ * Returns an equal key for recipes that can be measured together; undefined for nested recipes, and for statistics
+ * other than of task vectors.
  */
 const statisticsKey = ({ statistics }: Recipe): string | undefined => {
   if (statistics?.what.kind !== 'rows') return undefined;

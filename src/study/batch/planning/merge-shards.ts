@@ -29,7 +29,7 @@ interface ShardRules {
   readonly session: PlanningSession;
 }
 
-/** Files of merges over the same models (a frame), and the shards that are already decided. */
+/** Files of merges over the same models (a frame), and the shards that are already known. */
 interface Files {
   readonly file: string;
   readonly indexes: readonly number[];
@@ -37,8 +37,7 @@ interface Files {
 }
 
 /**
- * Merges over the same models share each shard's layout, key and object. So a plan is little more than lists
- * of references.
+ * Merges over the same models share each shard's layout, key and object, so a plan is mostly lists of references.
  */
 export class MergeShards {
   readonly #rules: ShardRules;

@@ -9,8 +9,8 @@ export const recordName = 'experiment.json';
 export const lockName = '.layerloom-lock';
 
 /**
- * Directories whose lock an ended run could not empty. Other processes consider the run alive until this
- * process ends.
+ * Directories whose lock an ended run could not empty. Until this process ends, other processes believe that the run is
+ * alive.
  */
 export const endedRuns = new Set<string>();
 

@@ -11,7 +11,7 @@ import type { MergeShard } from './merge-shards.js';
 /** Merges to finish before the next stage begins. */
 export interface Stage<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Groups of shards that no earlier stage makes. A merge that needs none joins the previous stage. */
+  /** Groups of shards that no earlier stage makes. A merge without such shards joins the previous stage. */
   readonly groups: readonly ShardGroup[];
   readonly bytesToWrite: number;
 }

@@ -13,14 +13,16 @@ export interface TaskForm {
   readonly shots: number | null;
   /** Maps equivalent answers to the same text. An empty text means no answer. */
   readonly sameAnswer?: (answer: string) => string;
-  /** True if tables list the task as a benchmark of its own, named without the language. */
+  /** True if tables list the task as a separate benchmark, named without the language. */
   readonly isApart?: boolean;
   /** Kind of request; default: the benchmark's `asks`. */
   readonly asks?: Asks;
   readonly rows?: LocalRows;
 }
 
-/** Kinds of requests to a model. It generates text for `answers` and `programs` only; programs also run. */
+/**
+ * Kinds of requests to a model. Only for `answers` and `programs` does the model generate text; programs are then run.
+ */
 export type Asks = 'answers' | 'choices' | 'likelihoods' | 'programs';
 
 /** Type of a column; a list gives the allowed values. */
@@ -35,7 +37,7 @@ export interface LocalRows {
   /** Splits by the harness's names; the first is scored. */
   readonly splits: readonly [string, ...string[]];
   readonly columns: Readonly<Record<string, Column>>;
-  /** Column that tells the tasks of a group apart, and its values in a language. */
+  /** Column that distinguishes a group's tasks, and its values in a language. */
   readonly by?: {
     readonly column: string;
     readonly members: (language: string) => readonly string[];
@@ -50,7 +52,7 @@ export interface BenchmarkTasks {
   readonly forms: readonly [TaskForm, ...TaskForm[]];
   readonly spelling?: Spelling;
   readonly languages: readonly EvaluationLanguage[];
-  /** Returns task names, instead of those that the first form gives. */
+  /** Returns task names, in place of the names that the first form gives. */
   readonly tasksOf?: (language: EvaluationLanguage) => readonly string[];
   readonly problems?: number;
   readonly asks: Asks;

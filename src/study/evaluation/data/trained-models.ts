@@ -7,7 +7,7 @@ const askedData = z.object({
   hub: short.exactOptional(),
   licence: short.exactOptional(),
   kind: short,
-  /** Rows requested by the mix; if the data set is smaller, others supply more. */
+  /** Rows requested by the mix; if the data set is smaller, other data sets supply more rows. */
   rows: z.number(),
 });
 

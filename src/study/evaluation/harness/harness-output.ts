@@ -207,7 +207,7 @@ const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], al
   return first === undefined || last === undefined || problems.length >= all ? null : [first.id, last.id + 1];
 };
 
-/** Hashes chat template and system prompt, which stand for unknown prompts. */
+/** Hashes chat template and system prompt, in place of unknown prompts. */
 const wrapperIn = (whole: HarnessResults): string => {
   const [template, system] = [whole.chat_template_sha ?? '', whole.system_instruction_sha ?? ''];
   if (template === '' && system === '') return '';

@@ -13,7 +13,7 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { tensorsThatDiffer, type WeightsInPlace, WeightsToLoad } from '../servers/weights-to-load.js';
 import type { EvaluationSettings } from '../settings.js';
 
-/** Tested version; others cause a warning. */
+/** Tested version; other versions cause a warning. */
 export const knownHarnessVersion = '0.4.13';
 
 /** Python program that runs the harness for several models, and its protocol's version. */
@@ -26,7 +26,7 @@ const greetingMs = 30_000;
 const greetingSchema = z.object({
   program: z.literal(programVersion),
   lm_eval: z.string().nullable(),
-  /** Functions and arguments that layerloom uses but this version lacks. */
+  /** Functions and arguments that layerloom uses and this version lacks. */
   lacks: z.array(z.string()).default([]),
 });
 
@@ -45,7 +45,7 @@ const fingerprintSchema = z.record(
 
 const loadedSchema = z.object({ tensors: z.number(), bytes: z.number(), whole: z.boolean() });
 
-/** A line of the program: at most one after loading and before the first request, and one at the end. */
+/** A line that the program prints: at most one line between loading and the first request, and one line at the end. */
 const lineSchema = z.union([
   z.object({ loaded: loadedSchema, fingerprint: fingerprintSchema }),
   z.object({ code: z.number(), text: z.string().optional() }),
@@ -71,7 +71,7 @@ export interface TrialWords {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** Tensors that differ from their files. The process ended without answering. */
+/** Tensors that differ from their files; the process then ended without answering. */
 export interface WrongWeights {
   readonly differing: readonly string[];
 }
@@ -96,7 +96,7 @@ export const canServeMoreRuns = ({ backend }: Pick<EvaluationSettings, 'backend'
 const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
 
 /**
- * True if successive models share a process or server, which then loads only tensors that differ. Sharing a
+ * True if successive models share a process or server that loads only tensors that differ. Sharing a
  * process needs a harness whose Python is known; its version is checked when the process starts.
  *
  * @param separate true for one process per model
@@ -181,8 +181,7 @@ export class HarnessProcess implements AsyncDisposable {
         await this.end();
         return await ended;
       }
-      // If fingerprints were not compared, the process loaded the files in the directory, which are another
-      // model's.
+      // If fingerprints were not compared, the process loaded the directory's files, which belong to another model.
       if ('code' in line && line.code === 0 && isInPlace && !isAgreed)
         return { differing: asked.tensors.map(({ name }) => name) };
       if ('code' in line) return { by: null, ...line };

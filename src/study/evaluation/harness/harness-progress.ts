@@ -11,7 +11,7 @@ export interface Requests {
  */
 const bar = /(?:Running [\w ]+ requests|Requesting API|Processed prompts):\s+\d+%\|[^|]*\|\s*(\d+)\/(\d+) \[/;
 
-/** Matches the line before the requests of a kind. It has the numbers of cached and remaining ones. */
+/** Matches the line before the requests of a kind, with the numbers of cached and remaining requests. */
 const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
 
 /**

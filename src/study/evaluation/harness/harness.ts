@@ -45,7 +45,7 @@ export interface HarnessRun {
   readonly rows: ReadonlyMap<string, Rows | null>;
   readonly settings: EvaluationSettings;
   readonly includePaths: readonly string[];
-  /** URL of a server, for back ends that use one. */
+  /** URL of a server, for back ends that use a server. */
   readonly server: string | undefined;
   /** Server's name for the checkpoint; default: its path. */
   readonly servedName?: string | undefined;
@@ -96,7 +96,7 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
     const range = rows.get(task);
     return range === undefined || range === null ? [] : [{ task, range }];
   });
-  // Prefers `limit` if all tasks score rows from 0 to the same end, because `limit` also applies to groups.
+  // Uses `limit` if all tasks score rows from 0 to the same end, because `limit` also works for groups.
   const [first] = wanted;
   const isLimit =
     wanted.length === tasks.length &&
@@ -204,8 +204,7 @@ export const runHarness = async (run: HarnessRun, execution: Execution): Promise
 };
 
 /**
- * @returns tensors of a shared process that differ from the model's files; if there are any, nothing was
- * answered
+ * @returns tensors of a shared process that differ from the model's files; if any differ, nothing was answered
  */
 const executed = async (
   run: HarnessRun,

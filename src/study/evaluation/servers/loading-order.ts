@@ -10,8 +10,8 @@ export interface Load {
 
 /**
  * Orders models so that little has to be loaded. Each lane (program) takes the model that differs least from
- * its present one. Among equals it takes the one that shares least with all others, which would cost most at
- * the end.
+ * its present one. Among equals it takes the model that shares least with all other models, because that model would
+ * cost most at the end.
  *
  * On the paper's grids, the total is within 8 % of a lower bound (minimum spanning tree). Lanes share one
  * queue; each further lane costs about one whole model.
@@ -46,7 +46,7 @@ export class LoadingOrder {
     return { bytes: bytes ?? ofBytes, ofBytes, isWhole: bytes === undefined };
   }
 
-  /** Returns the first of the models that differ least from the lane's present one. */
+  /** Returns the first of the models that differ least from the lane's present model. */
   nextOf<M extends { readonly name: string }>(lane: number, models: readonly M[]): M | undefined {
     const table = this.#tableOf();
     const held = this.#rowHeldBy(lane);

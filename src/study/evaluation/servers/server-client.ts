@@ -2,10 +2,10 @@ import type { z } from 'zod';
 import { reasonOf } from '../../../core/base/errors/errors.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-/** A failure that may not recur on a new server. */
+/** A failure that a new server may not have. */
 export class ServerError extends Error {}
 
-/** A failure that any server would have. */
+/** A failure that every server would have. */
 export class PermanentError extends ServerError {}
 
 /**

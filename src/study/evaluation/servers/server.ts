@@ -38,9 +38,9 @@ const variablesOf = (words: ServerWords): Record<string, string> =>
 const piece = /\\.|['"]|\{(?<key>model|name|port)\}/gs;
 
 /**
- * Fills in the placeholders of a command. Names come from other people's files, so outside quotes `spell`
- * makes a single shell word. Inside quotes, another shell may parse the name (`sh -c "… {name}"`), so only
- * words without special characters are accepted.
+ * Fills in the placeholders of a command. Names come from other people's files, so outside quotes `spell` makes a
+ * single shell word. Inside quotes another shell may parse the name (`sh -c "… {name}"`), so special characters are
+ * refused.
  */
 const withWords = (
   command: string,

@@ -34,7 +34,7 @@ const emptyTensor = (name: string): string => {
 };
 
 /**
- * Returns the number of workers.
+ * Number of workers.
  *
  * @throws PermanentError if the server lacks layerloom's loader or has unsupported options
  */
@@ -68,7 +68,7 @@ export const sglang: WeightServer = {
     });
     try {
       const tensor = emptyTensor(JSON.stringify({ ...request, replies }));
-      // An open update blocks the next one, so an abort must not stop the begin or end of an update.
+      // An open update blocks the next update, so an abort must not stop an update's begin or end.
       const updates = server.unstoppable();
       await updates.json(updatedSchema, '/begin_weight_update', { selector: 'target' });
       const end = () => updates.json(updatedSchema, '/end_weight_update', {});
@@ -79,7 +79,6 @@ export const sglang: WeightServer = {
           selector: 'target',
         })
         .catch(async (error: unknown) => {
-          // Reports the first error.
           await end().catch(() => undefined);
           throw error;
         });

@@ -6,7 +6,7 @@ const modelsSchema = z.object({ data: z.array(z.object({ id: z.string(), root: z
 const resultsSchema = z.object({ results: z.array(z.array(z.string())).min(1) });
 const resetSchema = z.object({ success: z.literal(true) });
 
-/** Returns the number of tokens served from the prefix cache. @throws ServerError */
+/** Counts tokens served from the prefix cache. @throws ServerError */
 const hitsOf = async (server: ServerClient): Promise<number> => {
   const metrics = await server.text('/metrics');
   const counts = [...metrics.matchAll(/^vllm:prefix_cache_hits_total(?:\{[^}]*\})? (\S+)$/gm)];

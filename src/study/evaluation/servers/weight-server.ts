@@ -14,5 +14,5 @@ export interface WeightServer {
   readonly emptyCache: (server: ServerClient, servedName: string) => Promise<void>;
 }
 
-/** Prompt longer than a block of any server's prefix cache. */
+/** A prompt longer than any server's prefix cache block. */
 export const probe = 'layerloom '.repeat(100);

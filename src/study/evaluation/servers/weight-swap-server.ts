@@ -195,7 +195,7 @@ export class WeightSwapServer implements AsyncDisposable {
   }
 
   #failed({ name, log }: ModelToHold, reason: string): LayerloomError {
-    // A server that was already running has its log elsewhere.
+    // The log of a server that was already running is elsewhere.
     const of = this.#settings.serve === undefined ? undefined : log;
     return new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log: of });
   }
@@ -230,7 +230,7 @@ class WeightsDifferError extends ServerError {
 }
 
 /**
- * Refuses a server that others can reach: they could replace its weights and call functions in its workers.
+ * Refuses a server that other machines can reach: they could replace its weights and call functions in its workers.
  *
  * @throws PermanentError
  */
@@ -242,7 +242,7 @@ const refuseReached = async (url: string): Promise<void> => {
     );
 };
 
-/** Identifies everything of a checkpoint but its tensors' values. */
+/** Identifies a checkpoint except its tensors' values. */
 const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<string> => {
   const hash = createHash('sha256');
   const entries = await readdir(path, { withFileTypes: true });

@@ -48,7 +48,7 @@ export class WeightsToLoad {
 
   /**
    * @returns undefined for adapters, GGUF and other formats than safetensors
-   * @throws the codes of `openModel`; READ_FAILED
+   * @throws as `openModel`; READ_FAILED
    */
   async of(path: string): Promise<readonly TensorToLoad[] | undefined> {
     const address = await parseAddress(path);

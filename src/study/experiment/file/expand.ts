@@ -46,14 +46,14 @@ export interface ExperimentMerge {
   readonly entryName: string;
 }
 
-/** Maximum number of merges in an experiment; more are surely a mistake. */
+/** Maximum number of merges in an experiment; a larger number is surely a mistake. */
 const mostMerges = 100_000;
 
 /**
  * Expands an experiment into merges, in the order of entries: every configuration for every pair of every
  * language. Opens no models.
  *
- * @throws the codes of `parseRecipe` and RECIPE_INVALID, with file, line and column
+ * @throws as `parseRecipe` and RECIPE_INVALID, with file, line and column
  */
 export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
   const models = new Models(experiment);
@@ -254,7 +254,7 @@ const baseFor = (
   });
 };
 
-/** Checks one recipe per configuration, because the others differ only in models. */
+/** Checks one recipe per configuration, because further recipes differ only in models. */
 const check = (
   recipe: RecipeInput,
   entry: Expanding,

@@ -20,9 +20,9 @@ export interface EvaluatedLanguages {
 /**
  * Returns a function from model to the languages that it is measured in, the experiment's own first.
  *
- * Every model is measured in languages without experts (English). In the experiment's own languages, language
- * experts, merges and limited references are measured only in theirs, other models in all. `everyLanguage`
- * measures every model in every language, for the ten-language means of the paper's Table 2.
+ * Every model is measured in languages without experts (English). In the experiment's own languages, language experts,
+ * merges and limited references are measured only in their language, other models in all. `everyLanguage` measures
+ * every model in every language, for the ten-language means of the paper's Table 2.
  */
 export const measuredLanguages = ({
   ownLanguages,

@@ -14,8 +14,8 @@ export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.Zo
 /** Models of an entry, and how recipes name them. */
 export interface Merged {
   /**
-   * Returns a configuration's subjects; the configuration decides the windows of runs. Without a
-   * configuration, returns those of the configuration that has most.
+   * Returns a configuration's subjects; the configuration decides the windows of runs. Without a configuration, returns
+   * the subjects of the configuration that has most.
    */
   readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
   readonly roles: readonly string[];
@@ -59,7 +59,7 @@ export const mergedBy = (
       roles: ['model'],
       toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
     };
-  // Merges each expert alone, as base + α · τ.
+  // Merges each expert alone, as base + α·τ.
   if (takes.models === 'list' && tree.entries.has('model')) {
     for (const key of ['task', 'language']) {
       const found = tree.entries.get(key);

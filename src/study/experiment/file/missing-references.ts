@@ -3,8 +3,8 @@ import { openModel } from '../../../core/models/reading/read-model.js';
 import type { Experiment } from './read-experiment.js';
 
 /**
- * Returns a warning for each further reference that cannot be opened. Batches do not need references; scoring
- * one is then an error.
+ * Returns a warning for each further reference that cannot be opened. Batches do not need references; scoring a missing
+ * reference is an error.
  */
 export const missingReferences = async ({ furtherReferences }: Experiment): Promise<string[]> => {
   const warnings = await Promise.all(

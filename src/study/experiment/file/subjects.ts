@@ -6,7 +6,7 @@ import type { ModelInput, RecipeInput } from '../../../core/methods/recipes.js';
 import type { Experiment, Experts } from './read-experiment.js';
 
 export interface Subject {
-  /** Language; `all` for models that belong to no single one. */
+  /** Language; `all` for models that belong to no single language. */
   readonly language: string;
   /** Name or `soup`; null without a task expert. */
   readonly task: string | null;
@@ -45,7 +45,7 @@ export class Models {
     return this.#soup('soup', language, this.languages.get(language) ?? []);
   }
 
-  /** All experts once, as a single choice. */
+  /** All experts once, taken as one subject. */
   get allSoup(): Choice {
     return this.#soup('all-soup', allLanguages, [...this.languages.values()].flat());
   }
@@ -64,9 +64,9 @@ const choicesOf = (experts: Experts): Choice[] =>
   [...experts].map(([name, path]) => ({ name, model: `${name}=${path}` }));
 
 /**
- * Returns the pairs of a merge: every task expert with every expert of each language, or those that `task`
- * and `language` select. `soup` means the soup of all task experts, or of the language's experts; `all-soup`
- * that of all languages' experts.
+ * Returns the pairs of a merge: every task expert with every expert of each language, or the experts that `task` and
+ * `language` select. `soup` means the soup of all task experts, or of the language's experts; `all-soup` the soup of
+ * all languages' experts.
  *
  * The directory of a pair of two soups is the language. A pair with `all-soup` is the same for every
  * language, so it exists once, under `all`.

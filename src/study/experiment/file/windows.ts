@@ -12,7 +12,7 @@ import type { Runs } from './blocks/runs.js';
 import { allLanguages, type Subject } from './subjects.js';
 
 /**
- * Returns an entry's windows of checkpoints: for each run every step, or those in `until`, that has enough
+ * Returns an entry's windows of checkpoints: for each run, every step (or every step in `until`) with enough
  * checkpoints up to it.
  *
  * @param window checkpoints per window; default: all from the first

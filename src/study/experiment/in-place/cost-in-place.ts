@@ -10,7 +10,7 @@ export interface CostInPlace {
   readonly place: string;
   /** Bytes that writing the merges would take; shared shards count once. */
   readonly bytesWritten: number;
-  /** Merges that are written to `place` and removed later, because no loaded model can become them. */
+  /** Merges that are written to `place` and removed later, because no loaded model can be changed into them. */
   readonly withoutDonor: number;
 }
 

@@ -110,7 +110,7 @@ export class MergesInPlace implements AsyncDisposable {
   /**
    * Plans merges.
    *
-   * @throws the codes of `planBatch`; DISK_SPACE, MEMORY_NEEDED, WRITE_FAILED, INPUT_CHANGED
+   * @throws as `planBatch`; DISK_SPACE, MEMORY_NEEDED, WRITE_FAILED, INPUT_CHANGED
    */
   static async open(merges: readonly BatchMerge[], options: InPlaceOptions): Promise<MergesInPlace> {
     const plan = await planBatch(merges, options);

@@ -80,7 +80,7 @@ const divide = (
   }
   const whole = valueAt(shards, key);
   const copied = whole.tensors.flatMap(({ name, dtype, shape, expression, part }): StoredCopy[] => {
-    // A part of a tensor cannot be loaded alone.
+    // A program cannot load only a part of a tensor.
     if (expression.kind !== 'copy' || part !== undefined) return [];
     const { source } = expression;
     const file = itemAt(itemAt(inputs, source.input).files, source.file).path;

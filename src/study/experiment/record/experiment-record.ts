@@ -55,7 +55,7 @@ const leftReasons = ['weights', 'settings', 'unmade', 'gone'] as const;
 
 export interface LeftResults {
   readonly model: string;
-  /** Why: weights or settings changed, the merge became impossible, or the model was removed. */
+  /** Reason: weights or settings changed, the merge became impossible, or the model was removed. */
   readonly reason: (typeof leftReasons)[number];
   /** Files by task, relative to the experiment's directory. */
   readonly results: Readonly<Record<string, string>>;
@@ -169,7 +169,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
   first: z.array(z.string()).readonly().exactOptional(),
-  // Reports accept a block that evaluations would refuse.
+  // Not checked here, because reports accept a block that evaluations refuse.
   evaluate: z
     .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
       error: 'expected tasks: a list of names for each language',

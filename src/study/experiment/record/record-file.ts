@@ -13,8 +13,8 @@ const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12
 
 /**
  * Writes `experiment.json` from concurrent processes: a batch knows the states of merges, evaluations add
- * scores. Each process claims the file, merges what it knows with the file and the result files, and writes.
- * So no process undoes another's write.
+ * scores. Each process claims the file, combines its knowledge with the file and the result files, and writes. So no
+ * process undoes another's write.
  */
 export class RecordFile {
   readonly #directory: string;
@@ -53,8 +53,8 @@ export class RecordFile {
   }
 
   /**
-   * Schedules an update at least a second after the last. Writing takes at most a tenth of the time;
-   * otherwise the total would grow with the square of the number of models.
+   * Schedules an update at least a second after the last update. Writing takes at most a tenth of the time; otherwise
+   * its total would grow with the square of the number of models.
    *
    * @throws the error of an earlier scheduled update
    */

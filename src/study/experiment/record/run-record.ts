@@ -57,7 +57,7 @@ export class RunRecord {
     const { out, store = join(out, '.store'), first } = this.#options;
     const seconds = (performance.now() - this.#started) / 1000;
     const isNothingDone = state === 'done' && [...this.#outcomes.values()].every(({ isKept }) => isKept);
-    // If nothing was made, the record keeps the former figures.
+    // If the run made nothing, the record keeps the former figures.
     const figures =
       isNothingDone && this.#former?.state === 'done' ? this.#former : { cost, ...moved, seconds };
     return {

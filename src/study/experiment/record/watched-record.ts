@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { recordName } from '../../batch/planning/record-names.js';
 import { type ExperimentRecord, readRecord } from './experiment-record.js';
 
-/** Reads a record repeatedly while others write it. */
+/** Reads a record repeatedly while other processes write it. */
 export class WatchedRecord {
   readonly #directory: string;
   #read: { readonly stamp: string; readonly record: ExperimentRecord } | undefined;

@@ -58,12 +58,12 @@ export interface EvaluationOutcome {
 }
 
 /**
- * Scores the merges, single experts, references and base of an experiment with lm-evaluation-harness, by the
- * experiment's `evaluate:` block, and records the scores in `experiment.json`.
+ * Scores an experiment's base, experts, references and merges with lm-evaluation-harness, as its `evaluate:` block
+ * says, and records scores in `experiment.json`.
  *
  * Results are stored by weights: equal merges are scored once, and results with the same task, shots, seed
- * and rows are reused. While a batch is merging, models are scored as they appear. A failure is recorded, and
- * the other models continue.
+ * and rows are reused. During a batch, models are scored as they appear. A failure is recorded, and the other models
+ * continue.
  *
  * @param directory of an experiment, which `runExperiment` may still be running on
  * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING, SERVE_NOT_ALLOWED,

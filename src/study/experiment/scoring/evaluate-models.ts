@@ -60,7 +60,7 @@ export const evaluateModels = async (
 /**
  * Plans `evaluateModels`; writes nothing.
  *
- * @throws the codes of `evaluateModels` and `planEvaluation`
+ * @throws as `evaluateModels` and `planEvaluation`
  */
 export const planModels = async (
   models: readonly string[],
@@ -77,7 +77,7 @@ export const planModels = async (
 /**
  * Returns the commands of `evaluateModels`. Writes their task files, and the experiment for `importResults`.
  *
- * @throws the codes of `evaluateModels`
+ * @throws as `evaluateModels`
  */
 export const modelsCommands = async (
   models: readonly string[],
@@ -119,7 +119,7 @@ const described = async (
   };
   const experiment = await parseExperiment(input);
   const scoring = { ...options, only: Object.keys(given), tasks: Object.values(measured).flat() };
-  // Reports faults in settings before those of the harness.
+  // Reports faults in settings before faults of the harness.
   settingsOf(experiment, directory, scoring);
   return { directory, experiment, input, isThere: former !== undefined, scoring };
 };

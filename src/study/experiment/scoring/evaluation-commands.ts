@@ -8,10 +8,10 @@ import { modelsToScore } from './requests/models-to-score.js';
 import { commandsOf } from './score-model.js';
 
 /**
- * Returns the commands for `--print`: one per run of the harness, after one that starts a server if needed.
- * Covers existing models and tasks without results.
+ * Returns the commands for `--print`: one command per run of the harness, after a command that starts a server if
+ * needed. Covers existing models and tasks without results.
  *
- * @throws the codes of `evaluateExperiment`
+ * @throws as `evaluateExperiment`
  */
 export const evaluationCommands = async (
   directory: string,

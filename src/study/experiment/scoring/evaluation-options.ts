@@ -57,7 +57,7 @@ export interface EvaluateOptions {
 
 /** Progress of an evaluation. */
 export interface EvaluationProgress {
-  /** Number of finished models, including failures and those of earlier runs. */
+  /** Number of finished models, including failed models and models of earlier runs. */
   readonly done: number;
   readonly failed: number;
   readonly total: number;

@@ -207,7 +207,7 @@ export const planEvaluation = async (
   };
 };
 
-/** Counts a task once for equal weights, unless everything is scored again. */
+/** Counts a task once for models with equal weights, unless everything is scored again. */
 class OncePerWeights {
   readonly #force: boolean;
   readonly #scored = new Set<string>();

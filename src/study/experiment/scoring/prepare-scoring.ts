@@ -40,8 +40,8 @@ interface PrepareOptions {
 }
 
 /**
- * Prepares a run's task files, records its options in a claim, and finds tasks that cannot be run. With
- * `keep`, the files stay, and the harness is not asked for its tasks. Removes files of dead evaluations.
+ * Prepares a run's task files, records its options in a claim, and finds tasks that cannot run. With `keep`, the files
+ * stay, and the harness is not asked for tasks. Removes files of dead evaluations.
  *
  * @throws HARNESS_MISSING, INTERRUPTED
  */

@@ -187,7 +187,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     };
     const queue = runsOf(model, samples, scoring, place);
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      // A failed task is not asked for further answers.
+      // Does not sample further answers in a failed task.
       const own = next.tasks.filter(
         (task) => !scoring.without.has(task) && failed.every((failure) => failure.task !== task),
       );
@@ -203,7 +203,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
           await failures.remove({ weights, task: result.result.task });
         }
       } else if (own.length > 1 && ran.failure.code === 'HARNESS_FAILED')
-        // If several tasks fail together, each is tried separately.
+        // If several tasks fail together, tries each separately.
         queue.unshift(...own.map((task) => runOf(model.name, { ...group, tasks: [task] }, scoring, place)));
       else if (ran.isForAll) for (const task of own) scoring.exclude(task, ran.failure);
       else for (const task of own) await fail(task, ran.failure);
@@ -216,7 +216,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   }
 };
 
-/** Errors that every other model would have too. */
+/** Errors that all other models would have too. */
 const endsAll: readonly string[] = [
   'INTERRUPTED',
   'WRITE_FAILED',
@@ -232,7 +232,7 @@ const attempt = async <T>(
     return { value: await work() };
   } catch (error) {
     if (!(error instanceof LayerloomError) || endsAll.includes(error.code)) throw error;
-    // A missing data set fails for every model.
+    // A missing data set makes every model fail.
     const isForAll = error.code === 'HARNESS_FAILED' && 'dataSet' in error.details;
     return { failure: { code: error.code, message: error.message }, isForAll };
   }

@@ -6,7 +6,7 @@ import type { Shares } from '../../../core/measure/analysis/shares.js';
 import type { Side } from '../../../core/methods/framework/part-names.js';
 import { groupsOfPairs, isNamedByRoles } from '../components/data/pair-groups.js';
 
-/** Tolerance: a share that differs from an even spread by less than this fraction counts as even. */
+/** A share that differs from an even spread by less than this fraction counts as even. */
 const even = 0.1;
 
 const inSwap: Readonly<Record<Side, Readonly<Record<How, string>>>> = {

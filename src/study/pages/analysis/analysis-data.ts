@@ -149,7 +149,7 @@ const damaged = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
  * Reads the files of `layerloom analyze` in a directory; null if it has none.
  *
  * @param roles by expert; names without an expert are ignored
- * @throws the codes of `readVectors`, READ_FAILED, and CONFIG_INVALID for its other files
+ * @throws as `readVectors`, READ_FAILED, and CONFIG_INVALID for its other files
  */
 export const readAnalysis = async (directory: string, roles: ExpertRoles): Promise<PageAnalysis | null> => {
   const names = await namesIn(directory);

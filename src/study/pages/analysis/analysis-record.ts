@@ -12,7 +12,7 @@ export const recordOf = (files: readonly string[]): string =>
   `<!-- layerloom analysis ${JSON.stringify({ files }).replace(/[<>]/g, (sign) => (sign === '<' ? '\\u003c' : '\\u003e'))} -->\n`;
 
 /**
- * Removes files of an earlier analysis, listed in its page, that this one does not write. Files that changed
+ * Removes files of an earlier analysis, listed in its page, that this analysis does not write. Files that changed
  * since belong to the user and stay.
  */
 export const removeFormerAnalysis = async (

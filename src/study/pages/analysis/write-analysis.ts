@@ -70,7 +70,7 @@ interface AnalysisSettings {
 }
 
 /**
- * Writes an analysis's files and removes those of an earlier one:
+ * Writes an analysis's files and removes an earlier analysis's files:
  *
  * - for each expert: `NAME.json`, `.csv`, `.svg` and `.mav.safetensors`
  * - for each pair: `A+B.overlap.svg`; with `topShare`, `A+B.top-overlap.svg`
@@ -151,7 +151,7 @@ export const writeAnalysis = async (
   };
 };
 
-/** File names that no expert may have: those of shared files, and of a checkpoint's files. */
+/** File names that no expert may have: names of shared files and of a checkpoint's files. */
 const reserved = [
   'overlap',
   'top-overlap',

@@ -6,7 +6,7 @@ import type {
 } from '../../../core/measure/comparison/comparison.js';
 import { isSame } from './layer-table.js';
 
-/** Most ranges of layers to list; if there are more, only their number is given. */
+/** Maximum number of ranges of layers to list; above it, only their number is given. */
 const mostRanges = 5;
 
 export const verdictOf = (comparison: Comparison): string =>

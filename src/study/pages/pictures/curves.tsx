@@ -31,7 +31,7 @@ export interface CurveLine {
   readonly id: string;
   readonly label: string;
   readonly kind: Kind;
-  /** True for the mean line, or for a kind's only line. */
+  /** True for the mean line, and for the only line of a kind. */
   readonly isWhole: boolean;
   readonly points: readonly Point[];
 }

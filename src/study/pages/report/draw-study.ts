@@ -105,7 +105,6 @@ export const drawStudy = async (
   };
 };
 
-/** Makes a file name from letters, digits and hyphens. */
 const fileName = (...parts: readonly string[]): string => parts.join('-').replace(/[^\p{L}\p{N}._-]+/gu, '-');
 
 const gainPictures = (table: ScoreTable): Made[] =>
@@ -153,7 +152,7 @@ const gridPicture = (grid: PageGrid, task: PageTask | undefined): Made[] => {
 
 const mostStacks = 8;
 
-/** Draws the swaps of the first pair: all if few, else the default and those that swap least and most. */
+/** Draws the swaps of the first pair: all if few, else the default and the swaps of fewest and most layers. */
 const layerPictures = async ({ directory, models }: ScoredExperiment): Promise<Made[]> => {
   if (directory === null) return [];
   const swaps = models.filter(({ role, method }) => role === 'merge' && method === 'layer_swap');

@@ -24,7 +24,7 @@ const shown = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
-/** Maximum number of parameters: records from others may have any number. */
+/** Maximum number of parameters: foreign records may have any number. */
 const mostAxes = 16;
 
 const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {

@@ -27,8 +27,8 @@ const saying: readonly Verdict[] = ['better', 'within noise', 'chosen among many
 const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at ceiling', 'not tested'];
 
 /**
- * Returns the merges that a language's sentence is about: the entry `default`, else the default layer swap,
- * else another default, else the best. Without groups, the variant with the most scored merges.
+ * Returns the merges that a language's sentence describes: the entry `default`, else the default layer swap, another
+ * default, or the best. Without groups, returns the variant with the most scored merges.
  */
 const mainGroup = (board: Board, subject: Subject): Group | undefined => {
   const merged = groupsOf(board, subject).filter(isMerged);

@@ -16,7 +16,7 @@ interface Compared {
 
 /**
  * Lists merges that look worse than the base on a task: the whole paired 95 % interval is below zero
- * difference. By chance, 1 in 40 merges that equal the base looks so. A merge is called worse only if its
+ * difference. By chance, 1 in 40 merges that equal the base looks worse. A merge is called worse only if its
  * p-value is below 5 % after Holm's correction over all merges of a language on the task. Null if nothing
  * could be compared.
  */

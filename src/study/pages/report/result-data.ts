@@ -18,8 +18,7 @@ export interface TaskData {
 }
 
 /**
- * Collects tasks with results, those in the experiment's languages first, and texts of their first `samples`
- * problems.
+ * Collects tasks with results, first tasks in the experiment's languages, and texts of their first `samples` problems.
  */
 export const tasksOf = (board: Board, samples: number, pool: StringPool): TaskData[] => {
   const { models, tasks, texts } = board.experiment;

@@ -62,7 +62,7 @@ const isOurs = (former: Buffer): boolean =>
   former.subarray(0, 2000).includes(generatorMeta) ||
   former.subarray(0, csvScoresStart.length).toString() === csvScoresStart;
 
-/** Reads the number of layers from the first existing merge; it is the same for all merges. */
+/** Reads the number of layers from the first existing merge; all merges have the same. */
 export const layersOf = async (directory: string, paths: readonly string[]): Promise<number | undefined> => {
   for (const path of paths) {
     const text = await readSmallFile(join(resolve(directory, path), provenanceName)).catch(() => undefined);
@@ -96,7 +96,7 @@ export interface WrittenReport {
   readonly results: number;
   readonly tables: number;
   readonly csv: string | null;
-  /** Figures in pictures that no table of `scoreTables` contains. */
+  /** Figures in pictures that are in no table of `scoreTables`. */
   readonly pictures: readonly ScoreTable[];
   readonly warnings: readonly string[];
 }

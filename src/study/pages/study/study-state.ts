@@ -115,7 +115,7 @@ export class StudyWatch {
   }
 
   /**
-   * Runs work that may fail while others write. Records the reason, unless its code means that nothing exists
+   * Runs work that may fail while other processes write. Records the reason, unless its code means that nothing exists
    * yet.
    */
   async #attempt<T>(expected: readonly string[], work: () => Promise<T>): Promise<T | undefined> {

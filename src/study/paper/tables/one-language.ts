@@ -23,7 +23,7 @@ import {
 } from '../../scores/reading/score-table.js';
 
 /**
- * Paper's ten languages: those of MGSM without Thai. Table 2 averages over "all languages"; its caption
+ * Paper's ten languages: MGSM's languages without Thai. Table 2 averages over "all languages"; its caption
  * says nine.
  */
 const tenLanguages = [

@@ -25,7 +25,7 @@ export interface TableOptions extends Resampling {
   readonly metric?: string | HeadlineMetric | undefined;
   /** Equivalence margin in points, for ablations and reverted experts. Default: no equivalence test. */
   readonly margin?: number | undefined;
-  /** Half width in points of the 95 % intervals that the table `plan` is for; default: no such table. */
+  /** Half width in points of the 95 % intervals in the table `plan`; default: no such table. */
   readonly plan?: number | undefined;
 }
 

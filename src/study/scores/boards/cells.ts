@@ -137,7 +137,7 @@ const summaryCell = (
       ...named,
     });
   const cell = extremeCell(board, scores, statistic, scale);
-  // The best pair of the best configuration was chosen twice, and no interval is known for this.
+  // The best pair of the best configuration was chosen twice; no interval is known for such a choice.
   if (cell === null || rowIn(group, subject).candidates === undefined) return cell && { ...cell, ...named };
   const { interval: _, estimand: __, ...chosenTwice } = cell;
   return { ...chosenTwice, ...named };
@@ -158,7 +158,7 @@ export const groupOf = (board: Board, { benchmark, group, subject }: CellKey): G
   return chosenIn === undefined ? undefined : groupsOf(board, chosenIn).find(({ id }) => id === group);
 };
 
-/** Returns a computed figure, else an imported one, else null. */
+/** Returns a computed figure, else an imported figure, else null. */
 export const figure = (board: Board, key: CellKey, scale = scaleFor(board, key.benchmark)): Cell | null => {
   const group = groupOf(board, key);
   const subject = board.subject(key.benchmark, key.language);
@@ -175,7 +175,7 @@ export const figure = (board: Board, key: CellKey, scale = scaleFor(board, key.b
   return board.imported.cell(key, { ...scale, unit: importUnit(scale) }) ?? null;
 };
 
-/** Returns the mean over languages; null if the group lacks scores in one. */
+/** Returns the mean over languages; null if the group lacks scores in a language. */
 export const meanOverLanguages = (
   board: Board,
   group: Pick<Group, 'models' | 'configuration'>,

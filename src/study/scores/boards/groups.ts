@@ -70,7 +70,7 @@ export const sortGroups = (ids: Iterable<string>): string[] => {
   return [...new Set(ids)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
 };
 
-/** Removes groups with the same models as an earlier one: a single configuration is both default and best. */
+/** Removes groups with the same models as an earlier group: a single configuration is both default and best. */
 export const distinctGroups = (groups: readonly Group[]): Group[] =>
   groups.filter(
     ({ models }, at) =>
@@ -99,11 +99,11 @@ export const labelIn = (board: Board, subjects: readonly Subject[], id: string):
 
 export interface Undecided {
   readonly label: string;
-  /** Reason, such as `too few problems to say (…)`. */
+  /** The reason, such as `too few problems to say (…)`. */
   readonly reason: string;
 }
 
-/** Maximum number of models without merges that are compared one by one; more would give too many pairs. */
+/** Maximum number of models other than merges that are compared singly; more would give too many pairs. */
 const mostAlone = 10;
 
 /** True if each model is a group of its own: the experiment has few models and no merges. */

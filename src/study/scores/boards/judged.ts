@@ -18,7 +18,7 @@ export interface Judged {
 }
 
 export interface Compared extends Pick<Judged, 'subject' | 'a' | 'b' | 'result'> {
-  /** Number of candidates from which each group was chosen on these problems. */
+  /** Number of candidates from which each side was chosen on these problems. */
   readonly candidates: ComparedFacts['candidates'];
 }
 

@@ -10,7 +10,7 @@ export interface Summary {
   readonly avg: number;
   readonly max: ModelScore;
   readonly estimate: Estimate | undefined;
-  /** Standard error of the mean if models' scores were independent, s / √n; undefined for one model. */
+  /** Standard error of the mean if models' scores were independent, s/√n; undefined for one model. */
   readonly plainStderr: number | undefined;
 }
 

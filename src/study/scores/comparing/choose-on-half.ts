@@ -16,7 +16,7 @@ export interface HalfChoice {
    * splits.
    */
   readonly onOtherHalf: number;
-  /** For each configuration, how many of the `2 * splits` halves chose it. Equal ones share a half. */
+  /** For each configuration, the number of the `2 * splits` halves that chose it. Equal configurations share a half. */
   readonly chosen: readonly number[];
   readonly splits: number;
   readonly n: number;

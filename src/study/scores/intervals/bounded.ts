@@ -16,7 +16,7 @@ export interface Located {
  * Returns the variance as a function of the mean μ. If scores are bounded, v(μ) = c (μ − least)(most − μ), as
  * for a share of right answers; with only a lower bound, c (μ − least); without bounds, constant. For shares,
  * 1 / c is the effective number of problems (Korn and Graubard 1998). If all scores are 0 or all are 1, the
- * observed variance is 0; c is then 1 / n, as for one model that answered n problems.
+ * observed variance is 0; c is then 1/n, as for one model that answered n problems.
  */
 const varianceOf = ({ mean, spread: { variance }, range: [least, most], n }: Located) => {
   const isEnded = Number.isFinite(most);

@@ -48,9 +48,9 @@ export interface ChoiceSpread {
 }
 
 /**
- * Returns bias and variance of a chosen figure, from its errors by resample. The bias is too small for equal
- * rows, and too large if one is far better. So the variance includes the bias squared, and is at least that
- * of an unchosen figure.
+ * Returns bias and variance of a chosen figure, from its errors by resample. The bias is too small for equal rows, and
+ * too large if one row is far better. So the variance includes the bias squared, and is at least an unchosen figure's
+ * variance.
  *
  * @param alike the figure by problem, for each row as good as the chosen one
  */

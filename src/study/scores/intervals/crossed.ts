@@ -14,7 +14,7 @@ export interface Spread {
   readonly df: number;
 }
 
-/** Returns s² / n, the variance of a mean of independent numbers. */
+/** Returns s²/n, the variance of a mean of independent numbers. */
 export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
   const n = values.length;
   const [own] = centred([Float64Array.from(values)]) as [Float64Array];
@@ -26,7 +26,7 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
  * Returns the variance of a mean over models and problems, if every model answered every problem. Problems
  * and each kind of expert are crossed effects.
  *
- * V = V_P + Σ_F max(0, V_F − w V_FP),  w = (I − 2) / (I − 1)
+ * V = V_P + Σ_F max(0, V_F − w V_FP),  w = (I − 2)/(I − 1)
  *
  * V_P is s² of the K problems' means / K. V_F is s² of the I levels' means / I. V_FP is the mean square of
  * the residuals of the I × K table of means / (I K): the part of V_F that V_P contains (Cornfield and Tukey
@@ -38,7 +38,7 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
  *
  * t² V = t²(K − 1) V_P + t²(df_E) V_E, and at least t²(K − 1) V,  V_E = Σ_F max(0, V_F − V_FP)
  *
- * df_E = V_E² / Σ_F ((V_F − V_FP)² / (I − 1)) over the F that add to V_E. The result's degrees of freedom are
+ * df_E = V_E² / Σ_F ((V_F − V_FP)²/(I − 1)) over the F that add to V_E. The result's degrees of freedom are
  * those whose t has this 95 % quantile.
  *
  * @param problems variance of the mean that is due to problems alone, for these models
@@ -78,11 +78,11 @@ const spreadOfLevels = (levels: Levels): Spread => {
 };
 
 /**
- * Returns max(0, V_F − share · V_FP). With the sums T_i of levels and P_k of problems, and the total G, over I
+ * Returns max(0, V_F − share·V_FP). With the sums T_i of levels and P_k of problems, and the total G, over I
  * levels and K problems:
  *
  *     I² (I − 1) K² V_F = A = I Σ T_i² − G²
- *     I² (I − 1) K² V_FP = B / (K − 1),  B = I K Σ x² − I Σ T_i² − K Σ P_k² + G²
+ *     I² (I − 1) K² V_FP = B/(K − 1),  B = I K Σ x² − I Σ T_i² − K Σ P_k² + G²
  *
  * A and B are whole numbers if the scores are. With a single problem V_FP counts as 0.
  */

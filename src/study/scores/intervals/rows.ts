@@ -2,7 +2,7 @@ import type { EvaluationResult } from '../../evaluation/result.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import { isOnePair, type Sampling, samplingOf } from './sampled.js';
 
-/** Side of a comparison: the mean over models on one task. */
+/** A side of a comparison: the mean score of one or several models on one task. */
 export interface Row {
   readonly results: readonly EvaluationResult[];
   /** Populations from which the models are sampled; undefined if the models are not a sample. */

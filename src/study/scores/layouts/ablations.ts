@@ -75,7 +75,7 @@ interface Ablation {
   readonly caption: string;
   readonly settings: readonly Setting[];
   readonly compared: string;
-  /** Returns settings to compare with; the first merged one is used. Empty if the row is a reference. */
+  /** Returns settings to compare with; the first setting that was merged is used. Empty if the row is a reference. */
   readonly referencesOf: (setting: Setting) => readonly Reference[];
 }
 

@@ -10,8 +10,7 @@ import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * Linearity of task vectors: scores of base + α·τ by α, for experts and pairs, and their deviations from
- * linearity.
+ * Linearity of task vectors: scores of base + α·τ by α, for experts and pairs, and deviations from linearity.
  */
 export const alpha = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) => {

@@ -5,8 +5,8 @@ import { type Judged, judgedIn } from '../boards/judged.js';
 import { type Cell, type ScoreTable, type TableRow, tableOf } from '../reading/score-table.js';
 
 /**
- * Paired comparisons of every group of merges with every other group; without merges, of a few models. p is
- * adjusted within a language and task.
+ * Paired comparisons of every group of merges with every other group; without merges, of every two of a few models. p
+ * is adjusted within a language and task.
  */
 export const comparisons = (board: Board): ScoreTable[] => [
   tableOf({

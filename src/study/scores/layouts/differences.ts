@@ -14,7 +14,7 @@ export interface Contrast {
   readonly id: string;
   /** `(0, 0) minus (5, 2)` */
   readonly label: string;
-  /** Two rows, with the same experts; undefined if one is missing. */
+  /** Two rows, with the same experts; undefined if a row is missing. */
   readonly sides: (subject: Subject) => Sides | undefined;
 }
 

@@ -74,8 +74,7 @@ const rowOf = (
   const means = [...byLayers]
     .map(([layers, of]) => ({
       ...{ layers, n: of.length, first: itemAt(of, 0) },
-      // Means that are equal to 12 digits count as a tie; then the setting with the fewest layers comes
-      // first.
+      // Means that agree to 12 digits are tied; the setting with the fewest layers then comes first.
       mean: Number(meanOf(of.map(({ value }) => value)).toPrecision(12)),
     }))
     .sort((a, b) => sign * (b.mean - a.mean) || a.first.bottom - b.first.bottom || a.first.top - b.first.top);

@@ -10,7 +10,7 @@ const references = ['base', 'language', 'task'] as const;
 
 /**
  * Compares a language's merges with base and experts on tasks that did not choose them (English, other
- * benchmarks). The configuration of a method is the one that is best on the language's first task.
+ * benchmarks). Each method has the configuration that is best on the language's first task.
  */
 export const regressions = (board: Board): ScoreTable[] => {
   const rows = board.experiment.languages.flatMap((language) => {
@@ -88,7 +88,7 @@ const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (T
   });
 };
 
-/** Names the models that are better than the merges, or may be by chance; or says why none can be named. */
+/** Names the models that are better than the merges, perhaps by chance, or says why none can be named. */
 const worseCell = (compared: readonly Judged[]): Cell | null => {
   const worse = compared.filter(({ conclusion }) => conclusion.verdict === 'worse');
   const maybe = compared.filter(

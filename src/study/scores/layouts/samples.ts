@@ -104,7 +104,7 @@ const wide = 1.959964;
 
 /**
  * Tabulates how many problems a given precision needs, by number of answers per problem. The variances of
- * present scores give V(k) = between + drawing / k, and then n = (1.96 / precision)² V(k).
+ * present scores give V(k) = between + drawing/k, and then n = (1.96/precision)² V(k).
  */
 export const plan = (board: Board): ScoreTable[] => {
   const points = board.plan;
@@ -129,7 +129,7 @@ export const plan = (board: Board): ScoreTable[] => {
   ];
 };
 
-/** Most models that are compared in pairs, in the experiment's order. */
+/** Maximum number of models compared in pairs, in the experiment's order. */
 const mostCompared = 50;
 
 const planRows = (board: Board, { task, metric, scale, benchmark }: Subject, points: number): TableRow[] => {

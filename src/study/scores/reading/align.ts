@@ -115,7 +115,7 @@ interface ReadScores {
   readonly most: number;
 }
 
-/** Caches scores, because a result is compared with many others. */
+/** Caches scores, because a result is compared with many other results. */
 const readBefore = new WeakMap<EvaluationResult, Map<string, ReadScores>>();
 
 const scoresOf = (result: EvaluationResult, metric: string, keys: readonly string[]): ReadScores => {

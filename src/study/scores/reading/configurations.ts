@@ -43,8 +43,8 @@ export const configurationsOf = (models: readonly ScoredModel[], language: strin
 };
 
 /**
- * Returns the method that groups configurations. For swaps by a partition (of the follow-up paper) it is the
- * entry, because they are compared with plain swaps.
+ * Returns the method that groups configurations. For the follow-up paper's swaps by a partition it is the entry,
+ * because these are compared with plain swaps.
  */
 const methodOf = ({ method, entry, configuration }: ScoredModel): string =>
   configuration['partition'] === undefined ? (method as string) : `${byPartition}${entry}`;
@@ -177,7 +177,7 @@ export const defaultOf = (
 
 export interface Competition {
   /**
-   * Configurations scored for the most pairs. Others are excluded: without a hard pair they could win
+   * Configurations scored for the most pairs. Other configurations are excluded: without a hard pair they could win
    * unfairly.
    */
   readonly candidates: readonly Configuration[];

@@ -89,7 +89,7 @@ const textsByTask = (
 
 const mostNamed = 5;
 
-/** Differences that keep results from being paired. Without samples, nothing else tells them. */
+/** Differences that keep results from being paired. Results without samples show them only here. */
 const differences: readonly {
   readonly what: string;
   readonly keyOf: (result: EvaluationResult) => string | undefined;
@@ -108,7 +108,7 @@ const differences: readonly {
   },
 ];
 
-/** Warns of tasks with results that differ so, because means include all of them. */
+/** Warns of tasks with such results, because means include all results. */
 const mixedWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
   const all = models.flatMap(({ name, results }) =>
     [...results].map(([task, result]) => ({ name, task, result })),

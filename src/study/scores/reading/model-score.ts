@@ -10,7 +10,7 @@ export interface ModelScore {
   /** `metric,filter` */
   readonly metric: string;
   readonly value: number;
-  /** Harness's value; if it states none, sqrt(p (1 - p) / n) for shares. */
+  /** Harness's value; if it states none, sqrt(p(1 - p)/n) for shares. */
   readonly stderr: number | undefined;
   readonly n: number;
   readonly isHigherBetter: boolean;

@@ -12,7 +12,7 @@ export interface Cell {
   /** Score if the configuration is chosen on one half of the problems and scored on the other. */
   readonly otherHalf?: number;
   /**
-   * 95 % interval on the scale that is shown. If the figure was chosen on the same problems, it accounts for
+   * 95 % interval on the scale that is shown. If the figure was chosen on the same problems, the interval accounts for
    * the choice.
    */
   readonly interval?: readonly [low: number, high: number];

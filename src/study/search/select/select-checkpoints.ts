@@ -43,7 +43,7 @@ export interface SelectedCheckpoint {
   readonly distance: number | null;
   /** `distance`, standardised over all pairs; null for the first. */
   readonly diversity: number | null;
-  /** Criterion: score + balance · diversity. */
+  /** Criterion: score + balance·diversity. */
   readonly value: number;
   /** Candidate with the next lower value, if any. */
   readonly next: { readonly name: string; readonly value: number } | null;
@@ -65,9 +65,9 @@ export interface Selection {
 }
 
 /**
- * Chooses checkpoints that balance score and diversity (paper §3.1; the rule is ours). The first has the best
- * score. Each further one has the highest `score + balance · distance`, both standardised, where distance is
- * to the nearest task vector already chosen. Ties are broken by order.
+ * Chooses checkpoints that balance score and diversity (paper §3.1; the rule is ours). The first has the best score.
+ * Each further checkpoint has the highest `score + balance·distance`, both standardised, where distance is to the
+ * nearest task vector already chosen. Ties are broken by order.
  *
  * @throws SELECTION_INVALID for too few candidates, duplicate names, NaN scores, different benchmarks, or a
  * missing distance

@@ -26,7 +26,7 @@ export interface ScoredTasks {
   /** True for tasks with a metric that is better when lower; scores are then negated. */
   readonly isTurned: (task: string) => boolean;
   readonly declared?: Declared;
-  /** Tasks that score the merges. They only count if they are named, or if there are no others. */
+  /** Tasks that score the merges. They count only if they are named, or if there are no other tasks. */
   readonly reported?: ReadonlySet<string>;
 }
 

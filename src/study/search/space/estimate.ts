@@ -81,7 +81,7 @@ const blocksOf = (outcomes: Outcomes, count: number): CovarianceBlock[] =>
     return points.length > 1 ? [{ points, from: itemAt(outcomes.borders, index - 1), to }] : [];
   });
 
-/** Outcomes as a normal likelihood of the scores, with precision · mean = weighted. */
+/** Outcomes as a normal likelihood of the scores, with precision·mean = weighted. */
 interface Information {
   readonly precision: Matrix;
   readonly weighted: Matrix;

@@ -33,7 +33,7 @@ export const orderByAnalysis = (
 };
 
 /**
- * Returns the number of pairs for which the analysis proposes exactly these layers. Proposals have no
+ * Counts pairs for which the analysis proposes exactly these layers. Proposals have no
  * transitions.
  */
 export const pairsProposing = (

@@ -35,7 +35,7 @@ export interface SearchSpace {
 export const mostPoints = 1000;
 
 /**
- * Returns the distance: differences of positions in ordered coordinates, plus 1 for each unordered one that
+ * Returns the distance: differences of positions in ordered coordinates, plus 1 for each unordered coordinate that
  * differs. Infinite between groups.
  */
 export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoint): number => {

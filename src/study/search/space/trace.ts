@@ -14,7 +14,7 @@ export interface Candidate {
 export interface SearchStep {
   /** `rung 2` */
   readonly title: string;
-  /** Row after the last one scored; the harness's `limit`. */
+  /** Row after the last scored row; the harness's `limit`. */
   readonly limit: number;
   /** Candidates, best estimate first. */
   readonly candidates: readonly Candidate[];
@@ -37,7 +37,7 @@ export interface SearchTrace {
   /** Problem-evaluations of all configurations on all problems. */
   readonly grid: number;
   readonly configurations: number;
-  /** Rows on which configurations were chosen; the others were held out. */
+  /** Rows on which configurations were chosen; all other rows were held out. */
   readonly rows: Rows;
   readonly steps: readonly SearchStep[];
   readonly choice: string;

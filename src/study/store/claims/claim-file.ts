@@ -157,7 +157,7 @@ const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf
 export class ClaimFile {
   readonly path: string;
   readonly token: string;
-  /** Token of the dead claim that this one replaced. */
+  /** Token of the dead claim that this claim replaced. */
   readonly former: string | undefined;
   readonly #text: string;
 
@@ -181,7 +181,7 @@ export class ClaimFile {
   }
 
   /**
-   * Releases the claim; never throws. A claim that cannot be removed is dead for this process, and for others
+   * Releases the claim; never throws. A claim that cannot be removed is dead for this process, and for other processes
    * once this process ends.
    */
   async release(): Promise<void> {

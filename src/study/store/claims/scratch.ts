@@ -40,7 +40,7 @@ export class Scratch implements AsyncDisposable {
   }
 
   /**
-   * Makes a directory, after removing those of killed processes.
+   * Makes a directory, after removing directories of killed processes.
    *
    * @param name matches `scratchName`
    * @throws DISK_SPACE, WRITE_FAILED

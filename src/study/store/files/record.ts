@@ -69,7 +69,7 @@ export const moved = (from: string, to: string): Promise<boolean> =>
     (error: unknown) => absent(error) ?? false,
   );
 
-/** @returns false if another process took over the claim and the record is gone */
+/** @returns false if another process took over the claim and removed the record */
 export const placeRecord = (paths: StorePaths, token: string, key: string): Promise<boolean> =>
   writing(paths.record(key), async () => {
     if (!(await moved(paths.partialRecord(key, token), paths.record(key)))) return false;

@@ -7,7 +7,7 @@ import { makeDirectories, syncDirectory } from '../../../core/engine/output/dura
 import { absent } from './failures.js';
 import type { StorePaths } from './paths.js';
 
-// Removes an unneeded shard under a claim, while others look up and link shards. Renames it first so that
+// Removes an unneeded shard under a claim, while other processes look up and link shards. Renames it first so that
 // nobody finds it, and restores it if it was linked just before.
 
 /**

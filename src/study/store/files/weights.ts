@@ -45,7 +45,7 @@ export const weightsOfMerge = async (directory: string): Promise<string | undefi
  * Hashes the identities of a model's files.
  *
  * @param identitiesOf default: identities computed now
- * @throws the codes of `openModel` and of `identitiesOf`
+ * @throws as `openModel` and `identitiesOf`
  */
 export const weightsOfModel = async (model: string, identitiesOf = ownIdentities): Promise<string> => {
   const { files, adapted } = await openModel(model);

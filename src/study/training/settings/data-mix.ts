@@ -112,8 +112,8 @@ const checkUnnamed = (parts: readonly MixPart[]): void => {
 const stemOf = (path: string): string => parse(path).name;
 
 /**
- * Applies ratios `NAME:RATIO+NAME:RATIO`. If all names are kinds (`math`, `language`), they apply to these,
- * otherwise to data sets and files.
+ * Applies ratios `NAME:RATIO+NAME:RATIO`. If all names are kinds (`math`, `language`), ratios apply to kinds, otherwise
+ * to data sets and files.
  */
 const mixedBy = (mix: string, parts: readonly MixPart[]): MixPart[] => {
   const ratios = ratiosOf(mix);

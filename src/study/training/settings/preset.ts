@@ -12,7 +12,7 @@ export interface DataSet {
   readonly title: string;
   /** Hugging Face hub id as printed in the paper; absent for the unnamed data set. */
   readonly hub?: string;
-  /** Present hub id, if it differs from the printed one. */
+  /** Present hub id, if it differs from the printed id. */
   readonly hubToday?: string;
   /** From the card; absent if unknown. */
   readonly licence?: string;

@@ -65,7 +65,7 @@ const write = async (
     const [first = '', ...others] = places.map((place) =>
       place.replaceAll('LANG', language).replaceAll('SPLIT', split),
     );
-    // The harness opens the split of worked examples even with 0 examples.
+    // The harness opens the split of worked examples even if it uses none.
     if (at > 0 && shots === 0 && (await firstThere(data, [first, ...others])) === undefined) {
       for (const [name, { files, problems }] of written)
         written.set(name, { files: { ...files, [split]: propertyAt(files, splits[0]) }, problems });

@@ -12,7 +12,7 @@ export interface WrittenRows {
 }
 
 export interface LocalTask {
-  /** Benchmark's name. If the directory has no file of this benchmark, its tasks use the hub's data. */
+  /** Benchmark's name. If the directory has no file of the benchmark, its tasks use the hub's data. */
   readonly benchmark: string;
   /** Template in our `tasks/`. */
   readonly template: string;

@@ -29,7 +29,7 @@ export interface Configuration {
   readonly entries: Entries;
 }
 
-/** Parameters that come first in names, in this order; others follow. */
+/** Parameters that come first in names, in this order; all other parameters follow. */
 const first = ['layers', 'bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
 /** Prefixes of numbers in names; default: the parameter's name. */
@@ -68,7 +68,7 @@ export const dimensionsOf = (entries: Entries): Dimension[] => {
 export const sizeOf = (dimensions: readonly Dimension[]): number =>
   dimensions.reduce((size, { options }) => size * options.length, 1);
 
-/** Last of the dimensions varies fastest. */
+/** The last dimension varies fastest. */
 export const configurationsOf = (dimensions: readonly Dimension[]): Configuration[] => {
   let chosen: (readonly Option[])[] = [[]];
   for (const { options } of dimensions)
@@ -129,7 +129,7 @@ const option = (key: string, at: Mark, given: Tree): Option => {
   return { label: labelOf(key, value), mark: given.mark, entries: [[key, { key: at, value }]] };
 };
 
-/** Two equal weights suffice, because every merge has two models or soups. */
+/** Two equal weights are enough, because every merge has two models or soups. */
 const ones = (mark: Mark): Tree => list(mark, [leaf(mark, 1), leaf(mark, 1)]);
 
 const labelOf = (key: string, value: Tree): string => {

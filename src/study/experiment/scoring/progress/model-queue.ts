@@ -60,7 +60,7 @@ export class ModelQueue {
     this.#watched = new WatchedRecord(evaluation.directory);
   }
 
-  /** Returns a lane's next model; waits while a batch may make one. */
+  /** Returns a lane's next model; waits while a batch may make another model. */
   async next(lane: number): Promise<ModelToScore | undefined> {
     const { directory, options, order } = this.#evaluation;
     for (;;) {
@@ -118,7 +118,7 @@ export class ModelQueue {
     );
   }
 
-  /** False for a model that another process is scoring, or that was checked recently. */
+  /** False for a model that another process scores, or that was checked recently. */
   async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
     const { name, kind } = model;
     if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;

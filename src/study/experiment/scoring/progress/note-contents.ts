@@ -54,7 +54,7 @@ const mergedModels = async (
   }
 };
 
-/** Keeps one merge per entry, method and pair; others read the same models. */
+/** Keeps one merge per entry, method and pair; further merges read the same models. */
 const distinct = (merges: readonly ExperimentMerge[]): ExperimentMerge[] => [
   ...new Map(
     merges.map((merge) => [

@@ -96,7 +96,7 @@ export class Scoreboard {
     });
   }
 
-  /** @returns undefined if unreadable, which the evaluation reports */
+  /** @returns undefined if unreadable; the evaluation reports the error */
   #weightsOf(model: string): Promise<string | undefined> {
     const known =
       this.#weights.get(model) ?? weightsOfReference(model, this.#contents, true).catch(() => undefined);
@@ -109,7 +109,7 @@ const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefi
   try {
     return evaluate === undefined ? undefined : parseEvaluation(evaluate, '/');
   } catch {
-    // Evaluating reports the error.
+    // The evaluation reports the error.
     return undefined;
   }
 };

@@ -50,7 +50,7 @@ export class ScoringOrder {
 
   async #add(model: ModelToScore): Promise<void> {
     const contents = await this.#contentsOf(model).catch((error: unknown) => {
-      // Scoring reports the error.
+      // The scoring of the model reports the error.
       if (error instanceof LayerloomError) return undefined;
       throw error;
     });
@@ -85,7 +85,7 @@ export class ScoringOrder {
     return { model, load };
   }
 
-  /** Must be called if the lane did not load the chosen model. */
+  /** Call this if the lane did not load the chosen model. */
   putBack(lane: number): void {
     this.#loading.hold(lane, this.#former.get(lane));
   }

@@ -45,7 +45,7 @@ export const claimIn = async (
 export const taskFolder = '.tasks-';
 
 /**
- * Removes claims, task files and partial results of dead evaluations. Keeps answers for the next one. Ignores
+ * Removes claims, task files and partial results of dead evaluations. Keeps answers for the next evaluation. Ignores
  * errors.
  */
 export const removeLeftovers = async (experiment: string): Promise<void> => {

@@ -85,7 +85,7 @@ const commonOf = (given: ToldWeights, there: readonly string[], candidate: Candi
   return known.length === 0 ? Number.POSITIVE_INFINITY : known.reduce((sum, part) => sum + part, 0);
 };
 
-/** Refuses a result if another one matches the model's path better. */
+/** Refuses a result if another result matches the model's path better. */
 export const separate = <Result extends Told>(
   matches: readonly Match<Result>[],
 ): {

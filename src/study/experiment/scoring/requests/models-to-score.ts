@@ -76,7 +76,7 @@ export const modelsToScore = (
  *
  * @param contents recorded contents of references
  * @param keep record the hashes of a moved reference
- * @throws the codes of `openCheckpoint`; for a merge in place, INPUT_CHANGED or the reason of its refusal
+ * @throws as `openCheckpoint`; for a merge in place, INPUT_CHANGED or the reason of its refusal
  */
 export const weightsOf = async (
   { kind, model, name, inPlace }: ModelToScore,
@@ -96,7 +96,7 @@ export const weightsOfReference = (model: string, contents: ScoredContents, keep
 /**
  * Returns the path that programs load for a model.
  *
- * @throws the codes of `pathToLoad` and of `MergesInPlace.prepare`
+ * @throws as `pathToLoad` and `MergesInPlace.prepare`
  */
 export const placeOf = async (model: ModelToScore, directory: string): Promise<MergeToLoad> => {
   const { inPlace, name } = model;
@@ -106,7 +106,7 @@ export const placeOf = async (model: ModelToScore, directory: string): Promise<M
   return { path, weights: undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
 };
 
-/** @throws the codes of `pathToLoad` */
+/** @throws as `pathToLoad` */
 export const loadPathOf = async ({ kind, model }: ModelToScore, directory: string): Promise<string> =>
   kind === 'merge' ? model : await pathToLoad(model, join(directory, '.views'));
 

@@ -7,7 +7,7 @@ import type { RunningRequests } from './time-left.js';
 
 export const logNameOf = (model: string): string => `${model.replace(/[^\w.+-]/g, '_')}.log`;
 
-/** Run counts as dead after this many milliseconds without a write. */
+/** Milliseconds without a write after which a run counts as dead. */
 const quietMs = 300_000;
 
 const tailBytes = 1 << 20;

@@ -24,7 +24,7 @@ export const askedAlike = ({
   result: { rows, n, taskVersion, promptHash, fewshot, backend },
 }: FoundResult): string => JSON.stringify([rows?.[0] ?? 0, n, taskVersion, promptHash, fewshot, backend]);
 
-/** True if a result is of the wanted rows. A limit that cuts nothing wants all rows. */
+/** True if a result has the wanted rows. A limit above the number of rows means all rows. */
 export const haveRows = ({ rows, n }: FoundResult['result'], wanted: Rows | null): boolean => {
   if (String(rows) === String(wanted)) return true;
   const areAll = n > 0 && (rows === null || (rows[0] === 0 && rows[1] > n));

@@ -19,7 +19,7 @@ const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
     (a, b) => a.map((index, axis) => index - (b[axis] ?? 0)).find((difference) => difference !== 0) ?? 0,
   );
 
-/** Most cells in a table: n configurations that form no grid would need n². */
+/** Maximum number of cells in a table: n configurations that form no grid would need n². */
 const mostCells = 20_000;
 
 /**

@@ -69,7 +69,7 @@ export interface PageResult {
   readonly drawn: readonly (readonly DrawnAnswer[] | null)[] | null;
 }
 
-/** `right`: null if the score is neither 0 nor 1. */
+/** `right` is null if the score is neither 0 nor 1. */
 export type DrawnAnswer = readonly [answer: number, response: number, right: boolean | null];
 
 /** Consecutive layers of one origin, from the embeddings up. */

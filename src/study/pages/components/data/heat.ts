@@ -1,4 +1,4 @@
-/** Shares above which text is black in the dark theme, and white in the light theme. */
+/** Shares above which text is black in the dark theme and white in the light theme. */
 const [bright, deep] = [0.62, 0.815];
 
 /**

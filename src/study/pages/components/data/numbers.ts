@@ -52,7 +52,7 @@ export const spaced = (ticks: readonly number[], at: (tick: number) => number): 
 export const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /**
- * Rounds exact halves to the even digit, as the published tables do. Fractions k / 4096 often are exact
+ * Rounds exact halves to the even digit, as the published tables do. Fractions k/4096 often are exact
  * halves at the sixth decimal.
  */
 export const sixDecimals = (fraction: number): string => {

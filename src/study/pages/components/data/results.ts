@@ -7,7 +7,7 @@ export const resultOf = ({ results }: PageModel, task: number): PageResult | und
 export const tasksOf = ({ tasks }: ReportData, language: string): number[] =>
   tasks.flatMap(({ languages }, index) => (languages.includes(language) ? [index] : []));
 
-/** Returns the task that scores a model: the first one of its language with a result. */
+/** Returns the task that scores a model: its language's first task with a result. */
 export const headlineTask = (data: ReportData, model: PageModel): number | undefined =>
   (model.language === null || model.language === 'all' ? data.languages : [model.language])
     .flatMap((language) => tasksOf(data, language))

@@ -1,5 +1,5 @@
 /**
- * Returns the two-sided p-value of McNemar's exact test, for `a` problems that only one model solves and `b`
+ * Returns the two-sided p-value of McNemar's exact test, for `a` problems that only one model solves and `b` problems
  * that only the other solves: the probability of a split at least as uneven if both models are equally good.
  */
 export const signTest = (a: number, b: number): number => {
