@@ -16,7 +16,7 @@ export interface ExportOptions extends MergePlanOptions {
 /** Recipe in another dialect. */
 export interface ExportedRecipe {
   readonly text: string;
-  /** Differences of the other program's result. The text contains these notes as comments. */
+  /** Differences of mergekit's result. The exported text contains these notes as comments. */
   readonly notes: readonly string[];
 }
 

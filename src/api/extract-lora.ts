@@ -39,7 +39,7 @@ const mostOfEnergy = 128;
 /**
  * Extracts a LoRA adapter for PEFT from an expert and its base. For each linear weight in attention and
  * feed-forward modules, a randomised singular value decomposition turns the change Δ = W_expert − W_base into
- * a low-rank product B · A. Each factor gets √σ, and alpha equals the rank.
+ * a low-rank product B·A. Each factor gets √σ, and alpha equals the rank.
  *
  * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora'
  *   })

@@ -11,7 +11,7 @@ import type {
 } from '../core/methods/recipes.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
-/** Options of any merge, besides its recipe. */
+/** Options of every merge, beside the recipe. */
 export type MergeOptions = MergePlanOptions & RunOptions;
 
 /**

@@ -3,7 +3,7 @@ import type { ReportOptions, WrittenReport } from '../study/pages/report/write-r
 
 /** Options of `writeReport`. */
 export interface WriteReportOptions extends ReportOptions {
-  /** CSV files of published figures, which tables show beside the experiment's. */
+  /** CSV files of published figures, shown in tables beside the experiment's figures. */
   summaries?: readonly string[] | undefined;
 }
 

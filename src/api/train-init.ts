@@ -36,7 +36,9 @@ export interface TrainingFiles {
    * directory.
    */
   readonly commands: readonly Instruction[];
-  /** Advice for after training, with the command that merges the expert; the other expert is in capitals. */
+  /**
+   * Advice for after training: the command that merges the expert; capitals stand for the other expert.
+   */
   readonly next: Sequel;
   readonly run: TrainingRun;
   /** All runs; if there are several, each has its own folder. */

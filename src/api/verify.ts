@@ -268,8 +268,8 @@ const recordWarnings = (record: WrittenRecord | undefined): string[] => [
 ];
 
 /**
- * Plans a record's merge again. If inputs have changed, only warns, because verification finds the effect.
- * Also only warns if an edited record is no longer a recipe, because the record already counts as damaged.
+ * Plans a record's merge again. Only warns if inputs have changed, because verification finds the effect, and if an
+ * edited record is no recipe, because the record already counts as damaged.
  */
 const planAgain = async (
   recipe: string,

@@ -139,7 +139,7 @@ interface OfMerge {
   readonly plain: MergeResult;
 }
 
-/** Output of each command with the first given one of these options; `plain` without any. */
+/** Output of each command, by the first of these options that is given; `plain` without any. */
 export interface Printed {
   readonly swap: OfMerge;
   readonly soup: OfMerge;

@@ -79,7 +79,7 @@ const inPython = (text: string, { options }: Command): string =>
 
 const eventCommands = ['batch', 'evaluate', 'search'];
 
-/** Prints an error as JSON, unless stdout already has a document, which then states the failure. */
+/** Prints an error as JSON, unless stdout already has a document that states the failure. */
 const printError = (value: object, [command = '']: readonly string[]): void => {
   if (printedJson() === 'document') return;
   if (printedJson() === 'events' || eventCommands.includes(command)) printJsonLine(value);

@@ -14,21 +14,20 @@ import { describeError, type ReportedError, runCommandLine } from './run-command
 // (python/layerloom/_engine.py). Requests are lines of JSON on stdin. Answers go to the descriptor in the
 // argument, because plugins may print to stdout.
 //
-// in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT}, "memory": {PATH:
-// [[BYTES, ADDRESS], …], …}} in   {"stop": ID} in   {"scratch": ID, "bytes": NUMBER, "beside": PATH, "name":
-// NAME} in   {"release": ID} out  {"call": ID, "progress": {"phase", "done", "total", …}}   any number of the
-// first three out  {"call": ID, "event": {"event": NAME, …}} out  {"call": ID, "note": TEXT} out  {"call":
-// ID, "result": what --json prints}                at the end; for a scratch {"directory"} out  {"call": ID,
-// "error": {"code", "message", "details", "exitCode", "warnings"}}   instead of a result
+// in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT}, "memory": {PATH: …}}
+// in   {"stop": ID}
+// in   {"scratch": ID, "bytes": NUMBER, "beside": PATH, "name": NAME}
+// in   {"release": ID}
+// out  {"call": ID, "progress": {"phase", "done", "total", …}}, {"call": ID, "event": {"event": NAME, …}} and
+//      {"call": ID, "note": TEXT}, any number of each
+// out  {"call": ID, "result": RESULT} at the end: the output of --json, or for a scratch {"directory"}
+// out  {"call": ID, "error": {"code", "message", "details", "exitCode", "warnings"}} instead of a result
 //
-// Commands run one at a time, in order, because directory and environment belong to the process. When the
-// input ends, a running command stops as by Ctrl-C.
-//
-// A scratch is a directory in memory if there is room for its bytes, else in `beside`. It is removed on
-// release or when the input ends, because the caller may be killed while it writes there.
-//
-// A path in `memory` is a file whose bytes lie in the caller's memory, read through a second descriptor, the
-// caller's /proc/self/mem. The caller keeps these bytes until it has the result.
+// Commands run in order, because directory and environment belong to the process. When the input ends, a
+// running command stops as by Ctrl-C. A scratch is a directory in memory if there is room for its bytes, else in
+// `beside`. It is removed on release or when the input ends, because the caller may be killed while it writes
+// there. `memory` maps a path to [[BYTES, ADDRESS], …] in the caller's memory, read through a second descriptor,
+// the caller's /proc/self/mem. The caller keeps these bytes until it has the result.
 
 const requestSchema = z.union([
   z.object({
@@ -56,7 +55,7 @@ let answers = 1;
 /** Descriptor of the caller's memory, if it can be read. */
 let callersMemory: number | undefined;
 
-/** Writes an answer, blocking. Ignores errors: if the caller is gone, the input ends too. */
+/** Writes an answer, blocking. Ignores errors: if the caller has ended, the input ends too. */
 const answer = (line: object): void => {
   let rest: Uint8Array = Buffer.from(`${JSON.stringify(line)}\n`);
   try {
@@ -196,7 +195,7 @@ export const serve = async (descriptor = '1', memory?: string): Promise<number> 
   const stop = (call: number | undefined): void => {
     if (call === undefined || call !== running) return;
     if (process.listenerCount('SIGINT') > 0) process.emit('SIGINT', 'SIGINT');
-    // If the caller is gone, abandons work that cannot be stopped.
+    // If the caller has ended, abandons work that cannot be stopped.
     else if (ended) abandon();
     // Tries again, because the command has not registered its handler yet.
     else setTimeout(stop, progressMs, call);

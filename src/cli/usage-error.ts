@@ -43,7 +43,7 @@ const listed = (words: readonly string[], last: string): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
 
 /**
- * Returns candidates that begin like the word, to the end of the shorter one, at least `shortest` letters.
+ * Returns candidates that the word begins, or that begin the word; the shorter has at least `shortest` letters.
  */
 const completions = (word: string, candidates: readonly string[], shortest: number): string[] => {
   if (word.length < shortest) return [];
@@ -52,7 +52,7 @@ const completions = (word: string, candidates: readonly string[], shortest: numb
   return candidates.filter((one) => one.length >= shortest && word.startsWith(one));
 };
 
-/** Returns the options that a flag may mean: another spelling, a similar one, or those that begin so. */
+/** Returns the options that a flag may mean: another spelling, a similar name, or names that begin with it. */
 const meantOptions = (flag: string, known: readonly string[]): readonly string[] => {
   const shown = new Map(known.flatMap((long) => spellingsOf(long).map((spelling) => [spelling, long])));
   const found = shown.has(flag) ? flag : flag.startsWith('--') ? nearest(flag, shown.keys()) : undefined;
@@ -106,7 +106,7 @@ const unknownOption = (given: string, command: Command, program: Command): Layer
   return usageError(`unknown option ${flag}; ${needs}${advice(meant, command)}`);
 };
 
-/** Returns one error for several options of another program that must all be left out. */
+/** Returns one error for several options of another program, if all must be left out. */
 const refusedTogether = (unknown: readonly string[], command: Command): LayerloomError | undefined => {
   const known = longsOf(command).flatMap((long) => spellingsOf(long));
   const flags = unknown

@@ -6,7 +6,7 @@ export interface Finding {
   readonly subject: string;
   readonly mark: Mark;
   readonly text: string;
-  /** Remedy, if one is needed. */
+  /** Remedy, if something is wrong. */
   readonly remedy?: string | undefined;
 }
 

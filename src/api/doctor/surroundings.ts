@@ -13,7 +13,7 @@ export interface HubCacheFacts {
   readonly path: string;
   /** Number of models; undefined if the directory does not exist. */
   readonly models: number | undefined;
-  /** Reason why it cannot be read, if it may exist. */
+  /** Reason why the cache cannot be read, if it may exist. */
   readonly unread?: string;
 }
 

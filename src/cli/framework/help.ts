@@ -80,7 +80,7 @@ const notesOf = (option: Option): string => {
 
 const widestTerm = 26;
 
-/** Minimum width of a description beside its term. If there is less room, it goes below. */
+/** Minimum width of a description beside its term. With less room, the description goes below the term. */
 const narrowestText = 34;
 
 export const helpLayout: HelpConfiguration = {

@@ -9,7 +9,7 @@ export interface OptionFacts {
   readonly parse?: (text: string, previous: never) => unknown;
   /** Default in words; the called function applies it. */
   readonly default?: string;
-  /** Accepted values. The called function refuses others, naming the parameter. */
+  /** Accepted values. The called function refuses other values, and names the parameter. */
   readonly choices?: readonly string[];
   /** True if always required; a text names the exception, which the command checks. */
   readonly required?: true | string;

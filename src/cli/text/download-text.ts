@@ -8,8 +8,8 @@ const sizes = (models: PlannedDownload['models']): string =>
     .join(' + ');
 
 /**
- * Returns rows with the download as a share of the models, `9.1 GB of 2 × 16.1 GB (57 %)`; if there are
- * several models, also one for each. Empty if nothing is downloaded.
+ * Returns rows with the download as a share of the models, `9.1 GB of 2 × 16.1 GB (57 %)`; if there are several models,
+ * also a row for each. Empty if nothing is downloaded.
  */
 export const downloadRows = (download: PlannedDownload | undefined): (readonly [string, string])[] => {
   if (download === undefined || download.bytes === 0) return [];

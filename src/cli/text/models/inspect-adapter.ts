@@ -12,7 +12,7 @@ export interface AdaptedModules {
   readonly layers: readonly number[];
   readonly rank: number;
   readonly alpha: number;
-  /** Factor s of B · A. */
+  /** Factor s of B·A. */
   readonly scale: number;
   readonly tensors: number;
   readonly parameters: number;

@@ -12,7 +12,7 @@ interface ChooseCommandOptions extends ChooseParameters, OutputOptions {
   readonly force?: boolean;
 }
 
-/** @throws the codes of `chooseParts`; OUTPUT_INVALID, WRITE_FAILED */
+/** @throws as `chooseParts`; OUTPUT_INVALID, WRITE_FAILED */
 export const chooseCommand = async ({
   out,
   force,

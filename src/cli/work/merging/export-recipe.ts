@@ -12,7 +12,7 @@ interface ExportCommandOptions extends OutputOptions {
   readonly analysis?: string;
 }
 
-/** @throws the codes of `exportRecipe`; OUTPUT_EXISTS, WRITE_FAILED */
+/** @throws as `exportRecipe`; OUTPUT_EXISTS, WRITE_FAILED */
 export const exportCommand = async ({
   recipe,
   dialect,

@@ -8,7 +8,7 @@ import { warn } from '../../print.js';
 import { describeAnalysis } from '../../text/models/analysis-summary.js';
 import { show, watched } from '../running/show.js';
 
-/** `--threshold` is one for all experts, or `NAME=T`; the last of each wins. */
+/** `--threshold T` is for all experts, `NAME=T` for one; of repeated values the last wins. */
 const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 'threshold' | 'thresholds'> => {
   const isOwn = (text: string) => text.includes('=');
   let own: Record<string, number> = {};
@@ -17,7 +17,7 @@ const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 't
   return { threshold: all === undefined || all === 'auto' ? all : toNumber(all), thresholds: own };
 };
 
-/** `--task` and `--lang` take one value each time, so an expert may be meant as a further value. */
+/** `--task` and `--lang` take one value each time. A user may have meant an expert as a second value. */
 const checkNames = ({ experts = [], from = [], task = [], language = [] }: AnalyzeParameters): void => {
   if (task.length + language.length === 0) return;
   const nameOf = (text: string) =>

@@ -1,6 +1,6 @@
 /**
- * First SIGINT, SIGTERM or SIGHUP aborts the signal, so that a run can remove or keep its staging. The
- * handlers are then removed, so a second one ends the process.
+ * First SIGINT, SIGTERM or SIGHUP aborts the signal, so that a run can remove or keep its staging. The handlers are
+ * then removed, so a second signal ends the process.
  */
 export const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
   const controller = new AbortController();

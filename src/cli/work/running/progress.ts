@@ -38,7 +38,6 @@ const describe = ({ phase, done, total, merges }: Progress, seconds: number, beg
 const widestBar = 30;
 const leastBar = 4;
 
-/** Shortens the bar to fit. */
 const formatLine = (share: number, text: string, columns: number): string => {
   const figures = `${Math.floor(100 * share)}%  ${text}`;
   const width = Math.min(widestBar, columns - figures.length - 2);

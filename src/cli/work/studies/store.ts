@@ -8,7 +8,7 @@ import { warn } from '../../print.js';
 import { describeCollection, describeStore, describeVerification } from '../../text/studies/store-text.js';
 import { show, watched } from '../running/show.js';
 
-/** Opens a store by its directory, or by that of a batch with a store in `.store`. */
+/** Opens a store by its own directory, or by the directory of a batch that has it in `.store`. */
 const openAt = async (directory: string): Promise<ShardStore> => {
   const inside = join(directory, '.store', markerName);
   const isBatch = !(await exists(join(directory, markerName))) && (await exists(inside));
