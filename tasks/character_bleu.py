@@ -4,7 +4,7 @@ import sacrebleu
 
 
 def bleu_char(items):
-    """Passes reference and prediction on: BLEU is of the whole set."""
+    """Passes on reference and prediction, because BLEU is computed over the whole set."""
     return items
 
 

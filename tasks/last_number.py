@@ -27,8 +27,8 @@ _COMMA = re.compile(
 
 
 def _canonical(sign, whole, fraction):
-    # The metric drops ASCII punctuation, which would make 1.5 equal to 15 and -5 to 5: a minus sign (U+2212) and
-    # a middle dot stay.
+    # The metric drops ASCII punctuation, which would make 1.5 equal to 15 and -5 equal to 5. So the minus becomes
+    # U+2212 and the point a middle dot, which the metric keeps.
     whole = whole.lstrip("0") or "0"
     fraction = fraction.rstrip("0")
     number = f"{whole}\u00b7{fraction}" if fraction else whole
@@ -64,5 +64,6 @@ def last_number(responses, docs):
 
 
 def last_number_decimal_comma(responses, docs):
-    """Does the same for German, Spanish, French and Russian, where 1.234 and 1 234 are thousands and 1,5 is not."""
+    """Does the same for German, Spanish, French and Russian, where 1.234 and 1 234 are thousands and 1,5 is a
+    fraction."""
     return [[_last(_COMMA, _ungrouped_comma, response) for response in of_one] for of_one in responses]

@@ -1,4 +1,4 @@
-"""The harness's own tasks on local rows: `class:` of the task files that layerloom writes for a run."""
+"""The harness's own tasks on local rows: the `class:` in task files that layerloom writes for a run."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 
 def _file_of(task, folder):
-    """Finds a task's file by its name; files of several forms of a benchmark are named alike."""
+    """Finds a task's file by its name; files of a benchmark's several forms have similar names."""
     tasks = Path(lm_eval.__file__).parent / "tasks" / folder
     named = list(tasks.rglob(f"{task}.yaml"))
     line = re.compile(rf"^task: [\"']?{re.escape(task)}[\"']?\s*$", re.MULTILINE)

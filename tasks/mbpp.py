@@ -13,12 +13,12 @@ from pathlib import Path
 
 _RUN = Path(__file__).with_name("run_program.py")
 
-# `run_program.py` ends programs by itself: this is for one that stops it.
+# `run_program.py` ends programs itself; this limit is for a program that stops `run_program.py`.
 _SECONDS = 60
 
 
 def _passes(program):
-    # Programs get no keys and tokens of the user's, and the order of sets is the same in every run.
+    # Programs do not get the user's keys and tokens, and the order of sets is the same in every run.
     environment = {name: os.environ[name] for name in ("PATH", "TMPDIR", "LD_LIBRARY_PATH") if name in os.environ}
     environment |= {"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory(prefix="layerloom-program-", ignore_cleanup_errors=True) as folder:
@@ -50,7 +50,7 @@ def pass_at_1(references, predictions):
 
 
 if not _passes("assert 1 + 1 == 2") or _passes("assert 1 + 1 == 3"):
-    # Every answer would be wrong, or right.
+    # Otherwise every answer would count as wrong, or as right.
     raise RuntimeError(f"programs cannot be run here: {sys.executable} {_RUN} does not tell right from wrong")
 
 

@@ -2,8 +2,8 @@
 
     python run_program.py < PROGRAM
 
-The directory is the caller's, who also ends the process group: of a program that stopped this process, what is left.
-It bounds accidents (endless loops, exits, memory, output) and takes away what most harm is done with. It is no
+The caller provides the directory, and ends the process group if a program stopped this process.
+It limits accidents (endless loops, exits, memory, output) and removes the functions that do most harm. It is no
 sandbox: programs have the rights of the user, and read files and reach the network as the user does.
 """
 
@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 
-# code_eval's 3 seconds, but of processor time, so that a busy machine fails no program.
+# code_eval's 3 seconds, but of processor time, so that no program fails because the machine is busy.
 CPU_SECONDS = 3
 WALL_SECONDS = 10
 MEMORY_BYTES = 4 << 30
@@ -78,7 +78,7 @@ def _run(program, report, token):
 
 def main():
     program = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
-    # Modules beside this file are not the program's.
+    # The program must not import modules beside this file.
     del sys.path[0]
     answer, report = os.pipe()
     token = secrets.token_bytes(16)
@@ -89,7 +89,7 @@ def main():
     os.close(report)
     end = time.monotonic() + WALL_SECONDS
     said = b""
-    # The pipe also stays open where the program has started others: the time limit holds for them too.
+    # The pipe also stays open in processes that the program has started, so the time limit includes them.
     while len(said) < len(token) and select.select([answer], [], [], max(0, end - time.monotonic()))[0]:
         more = os.read(answer, len(token) - len(said))
         if more == b"":

@@ -2,7 +2,7 @@
 
 Runs beside data.yaml. Needs datasets and PyYAML; hub sets with a loading script (allenai/nllb) need datasets
 < 4, or a copy on disk given as `path`. Draws the rows of each set at random by the seed; mixes and shuffles
-the kinds of data. Every problem ends with one message that names the set and what to change.
+the kinds of data. Every error is one message that names the data set and what to change.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def pair_maker(spec, rows):
 
 
 def translated(pair, spec, order):
-    """Either direction with equal chance (ours)."""
+    """Chooses either direction with equal chance (our choice)."""
     english, other = pair[spec["english"]], pair[spec["other"]]
     if order.random() < 0.5:
         return f"Translate to {spec['name']}: {english}", other
@@ -104,13 +104,13 @@ def translated(pair, spec, order):
 
 
 def first_turn(turns):
-    """The first thing said and its answer."""
+    """The first message and its answer."""
     first = turns[0] if turns else ("", "")
     return first[0], first[1]
 
 
 def shares(available, ratios, wanted):
-    """The number of rows of each set: by ratio; the others fill up for small sets, by their ratios."""
+    """The number of rows of each set, by ratio. Other sets replace a small set's missing rows, by their ratios."""
     taken, open_sets = [0] * len(available), set(range(len(available)))
     left = wanted
     while left > 0 and open_sets:
@@ -132,7 +132,7 @@ def shares(available, ratios, wanted):
 
 
 def pairs_of(spec, rows, count, unwanted, order):
-    """Up to `count` pairs of a shuffled set, without empty ones and those with an unwanted sentence."""
+    """Up to `count` pairs of a shuffled set, without empty pairs and pairs with an unwanted sentence."""
     make, pairs = pair_maker(spec, rows), []
     for row in rows:
         if len(pairs) == count:

@@ -26,7 +26,7 @@ def trained_names(arguments):
 
 
 def freeze(model, arguments):
-    """Freezes what the partition gives to the other side. A parameter in no part ends the program."""
+    """Freezes the parameters of the other side. A parameter in no part ends the program."""
     trained, known = trained_names(arguments)
     unknown = [name for name, _ in model.named_parameters() if name not in known]
     if unknown:
@@ -46,7 +46,7 @@ def main():
         args=training,
         train_dataset=get_dataset(mixture)[script.dataset_train_split],
     )
-    # Before train(), which makes the optimiser from parameters that require gradients.
+    # Called before train(), which makes the optimiser from parameters that require gradients.
     freeze(trainer.model, part)
     trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
     trainer.save_model(training.output_dir)

@@ -40,7 +40,7 @@ def __getattr__(name: str) -> object:
     if not hasattr(public, name):
         import sys
 
-        # With these names, errors can suggest the nearest.
+        # Errors suggest the nearest of these names.
         package = sys.modules[__name__]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=package)
     return getattr(public, name)

@@ -9,8 +9,8 @@ from ._safetensors import DTYPES, NAMES, Tensor
 
 
 def is_array(value: object) -> bool:
-    """True for an array of NumPy, a tensor of torch, and others that NumPy converts."""
-    # A nested tensor raises an error when it is asked for its shape.
+    """True for a NumPy array, a torch tensor, and other values that NumPy converts."""
+    # Reading the shape of a nested tensor raises an error.
     return all(hasattr(type(value), name) for name in ("dtype", "shape", "__array__"))
 
 
@@ -73,7 +73,7 @@ def torch_over(name: str, content: Any, tensor: Tensor) -> Any:
     if dtype is None:
         raise TypeError(f"{name}: this torch has no dtype {dtype_of(name, tensor)}; `raw` gives the bytes")
     count = math.prod(tensor.shape)
-    # torch makes no tensor over no bytes.
+    # torch makes no tensor over an empty buffer.
     if count == 0:
         return torch.empty(tensor.shape, dtype=dtype)
     return torch.frombuffer(content, dtype=dtype, count=count, offset=tensor.begin).reshape(tensor.shape)

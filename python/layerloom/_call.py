@@ -25,16 +25,16 @@ from ._scratch import Scratch
 from ._words import Held, Word, each, option, several, texts_of
 
 Numbers: TypeAlias = str | Sequence[float] | Array
-"""Numbers, or a word or text for them: `[2, 1]`, `"2,1"`, `"magnitude"`, an array."""
+"""Numbers in any form: `[2, 1]`, `"2,1"`, an array; or a word such as `"magnitude"`."""
 
 Layers: TypeAlias = str | int | Sequence[int] | Array
-"""Layers by their numbers: `[0, 1, 30]`, `"0-4,30"`, an array."""
+"""Layer numbers: `[0, 1, 30]`, `"0-4,30"`, an array."""
 
 Settings: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 """Settings of an experiment's `evaluate:`: `{"fewshot": 8}`, `"fewshot=8"`, or a list of such texts."""
 
 Progress: TypeAlias = Callable[[dict[str, Any]], object] | bool | None
-"""A function that is given `{"phase", "done", "total", …}` and the events of experiments; True: a bar of tqdm."""
+"""A function that receives `{"phase", "done", "total", …}` and events of experiments; True draws a tqdm bar."""
 
 
 class Configuration(Protocol):
@@ -54,7 +54,7 @@ class Request(NamedTuple):
     words: Sequence[Word]
     progress: Progress
     in_memory: bool
-    """Whether the call returns a checkpoint in memory."""
+    """True if the call returns a checkpoint in memory."""
     work: _engine.Work
     returns: str
     """Names of the result's classes, with `|` between them."""
@@ -115,7 +115,7 @@ def request_of(name: str, command: Command, args: Sequence[Any], given: Mapping[
     unless = command.get("unless")
     in_memory = unless is not None and not any(is_given(values[one]) for one in unless)
     form, returns = next(one for one in command["returns"] if one[0] == "" or is_given(values[one[0]]))
-    # With `out`, these commands write files that other calls may need.
+    # Commands that write files with `out`, which other calls may need.
     writes = is_given(values.get("out")) and command["command"] not in ("report", "verify")
     reads = form in ("dry_run", "explain", "print") or (command["command"] in READS and not writes)
     work: _engine.Work = "watches" if is_given(values.get("watch")) else "reads" if reads else "writes"
@@ -145,12 +145,12 @@ def words_of(name: str, command: Command, values: Mapping[str, Any]) -> list[Wor
             if not words and "default" not in parameter:
                 raise ValueError("expected at least one, got none")
             arguments += words
-    # After `--` no argument is taken for an option.
+    # After `--`, no argument is read as an option.
     return [*options, "--", *arguments]
 
 
 def spelt(parameter: Parameter, value: Any) -> Any:
-    """Replaces models, recipes and experiments in memory by words."""
+    """Replaces models, recipes and experiments in memory by command-line words."""
     of = parameter["type"]
     if "model" in parameter:
         if value is None:
@@ -184,7 +184,7 @@ def each_model(value: ModelLike | Sequence[ModelLike], name: str) -> Sequence[St
 
 
 def held(value: ModelLike, name: str) -> StrPath | Held:
-    """A model as a word. A model in memory is written under this name when the call begins."""
+    """Returns a model as a command-line word. A model in memory is written under this name when the call begins."""
     if isinstance(value, (str, os.PathLike)):
         return value
     if not in_memory(value):
@@ -208,7 +208,7 @@ def output_in(directory: str) -> str:
 
 
 def other_place(error: LayerloomError, directory: str, scratch: Scratch) -> str:
-    """Returns a directory with room for an output that did not fit. Raises the error if it has another cause."""
+    """Returns a directory with room for an output that did not fit. Raises an error that has another cause."""
     if error.code != "DISK_SPACE" or error.details["out"] not in ("merged", output_in(directory)):
         raise error
     larger = scratch.directory(error.details["needed"])
@@ -242,7 +242,7 @@ def result_of(value: Any, request: Request) -> Any:
 
 
 def wait(texts: Sequence[str], request: Request, scratch: Scratch) -> Any:
-    """Runs a command. Ctrl-C and errors of `progress` stop it, and are raised once it has cleaned up."""
+    """Runs a command. Ctrl-C and errors in `progress` stop it, and are raised after it has cleaned up."""
     lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     with receiver(request.progress) as receive:
         asked = _engine.ask(texts, lines.put, request.work, scratch.memory)

@@ -30,7 +30,7 @@ async def wait_async(texts: Sequence[str], request: Request) -> Any:
                     failed.set_exception(error)
 
         def listen(line: dict[str, Any]) -> None:
-            # A closed loop has no listener.
+            # A closed event loop cannot receive the result.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(take, line)
 
@@ -51,19 +51,19 @@ async def wait_async(texts: Sequence[str], request: Request) -> Any:
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Does blocking work in a thread. A cancelled task waits for its end, because the work writes files."""
+    """Does blocking work in a thread. A cancelled task waits until the work ends, because it writes files."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
         await asyncio.wait([working])
-        # Ignored, because the task ends by its cancellation.
+        # Ignored, because the task is being cancelled.
         working.exception()
         raise
 
 
 async def texts_async(words: Sequence[Word], scratch: Scratch) -> list[str]:
-    # Without models in memory it starts at once, so that the working directory is the call's.
+    # Without models in memory the command starts at once, so it gets the working directory of the call.
     held = any(isinstance(word, Held) for word in words)
     return await in_thread(lambda: texts_of(words, scratch)) if held else texts_of(words, scratch)
 

@@ -28,14 +28,14 @@ class _Command(TypedDict):
     words: str
     parameters: list[Parameter]
     returns: list[tuple[str, str]]
-    """Types of results by the given parameter; the last one has no parameter."""
+    """Types of results by the parameter that is given; the last type is for none."""
 
 
 class Command(_Command, total=False):
     """A function in `_commands.json`."""
 
     unless: list[str]
-    """Parameters without which the function returns a checkpoint in memory."""
+    """Parameters that make the function write files; without them it returns a checkpoint in memory."""
 
 
 PROGRESS: Parameter = {"name": "progress", "type": "Progress", "default": None, "long": ""}
@@ -99,7 +99,7 @@ def check_value(place: str, value: object, parameter: Parameter) -> None:
     elif number_of(value) is not None and not re.search("int|float|Numbers|Layers|ModelLike|Progress", of):
         raise TypeError(f"{place} must be {expected(of)}, not {value!r}")
     elif isinstance(value, (set, frozenset, Iterator)):
-        # A set has no order.
+        # Refused, because a set has no order.
         raise TypeError(f"{place} must be a list, not {value!r}")
 
 

@@ -1,5 +1,4 @@
-"""The command `layerloom`: becomes the Node.js process, which then handles signals, pipes and exit codes
-itself."""
+"""The command `layerloom`: replaces this process by Node.js, which then handles signals, pipes and exit codes."""
 
 import os
 import sys

@@ -1,7 +1,7 @@
 """Runs commands in one engine process. The first call starts it, and a later call starts another if it has ended.
 
 src/cli/serve.ts describes the lines of JSON on its pipes. An engine runs one command at a time, in the order of its
-calls. Calls that only read have a second engine while the first one writes. Each report that watches has its own.
+calls. Calls that only read use a second engine while the first engine writes. Each watched report has its own engine.
 """
 
 import atexit
@@ -26,11 +26,11 @@ from ._program import entry, environment, find_node
 logger = logging.getLogger("layerloom")
 
 Listener = Callable[[dict[str, Any]], None]
-"""Receives the lines of a call, except the last one, in the order in which they were written."""
+"""Receives a call's lines, except the last, in the order in which they were written."""
 
 
 Work: TypeAlias = Literal["reads", "writes", "watches"]
-"""The work of a call. A call that watches never ends; a call without work (None) waits for no other."""
+"""The kind of work of a call. A watching call never ends; a call of no kind (None) waits for no other call."""
 
 
 class Call:
@@ -59,7 +59,7 @@ class Engine:
         # Answers have their own pipe, because plugins and libraries may print to stdout.
         self.answers, theirs = os.pipe()
         try:
-            # In its own session, Ctrl-C in a terminal goes to Python alone, which stops the call.
+            # The engine has its own session, so Ctrl-C in a terminal reaches only Python, which stops the call.
             with own_memory() as memory:
                 passed = [theirs] if memory is None else [theirs, memory]
                 self.process = subprocess.Popen(
@@ -92,12 +92,12 @@ class Engine:
             # The process has ended: `read` fails the calls.
             pass
         except BaseException:
-            # Ctrl-C cut a line, so later ones cannot be parsed.
+            # Ctrl-C cut a line, so later lines cannot be parsed.
             self.process.kill()
             raise
 
     def work(self) -> set[Work]:
-        """Returns the work of the calls, except those that have ended or wait for no other."""
+        """Returns the kinds of work of unfinished calls, except calls that wait for no other call."""
         return {call.work for call in list(self.calls.values()) if call.work is not None}
 
     def ask(self, number: int, request: dict[str, Any], listener: Listener, work: Work | None) -> Call | None:
@@ -112,8 +112,8 @@ class Engine:
         return call
 
     def read(self) -> None:
-        """Hands each line to its call, until the process ends. An invalid line ends the process, because others may be
-        lost."""
+        """Hands each line to its call, until the process ends. An invalid line ends the process, because other lines
+        may be lost."""
         try:
             for text in lines_of(self.answers):
                 self.hand_over(text)
@@ -126,20 +126,20 @@ class Engine:
         assert self.process.stdin is not None
         self.process.stdin.close()
         os.close(self.answers)
-        # A caller that asks again at once finds no call here.
+        # Removes the call first, because its caller may ask again at once.
         calls, self.calls = self.calls, {}
         for call in calls.values():
             call.result.set_exception(EngineEnded(exit_code))
 
     def hand_over(self, text: bytes) -> None:
-        """Hands a line to its call, and forgets the call once it has its result, so that it does not fail with the
-        others."""
+        """Hands a line to its call. Forgets a call that has its result, so that it does not fail when the process
+        ends."""
         for place in list(unnamed_places):
             text = text.replace(place, b"")
         line: dict[str, Any] = json.loads(text)
         call = self.calls[line["call"]]
         if "error" in line or "result" in line:
-            # The caller may ask again at once, so this call has ended.
+            # Ends the call here, because the caller may ask again at once.
             call.work = None
             finish(call, line)
             del self.calls[call.number]
@@ -149,7 +149,7 @@ class Engine:
             raise ValueError("a line without an answer")
 
     def close(self) -> None:
-        """Ends the process, and waits while it cleans up."""
+        """Ends the process, and waits until it has cleaned up."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.thread.join()
@@ -184,7 +184,7 @@ unnamed_places: set[bytes] = set()
 
 @contextlib.contextmanager
 def unnamed(directory: str) -> Generator[None, None, None]:
-    """Removes a directory from the engine's answers, so that a model there has a name and no path."""
+    """Removes a directory from the engine's answers, so that they name a model there without its path."""
     place = json.dumps(os.path.join(directory, ""), ensure_ascii=False)[1:-1].encode(errors="surrogateescape")
     unnamed_places.add(place)
     try:
@@ -214,8 +214,8 @@ def send(kind: str, request: dict[str, Any], listener: Listener, work: Work | No
     """Sends a request; starts an engine if necessary."""
     with starting:
         if work == "reads" and request["words"][0] not in ("report", "table"):
-            # Waits for a call that writes the files that this one reads. Reports and tables are excepted: they may read
-            # growing studies.
+            # Waits for a call that writes files which this call reads. Reports and tables do not wait, because they may
+            # read growing studies.
             written = {call.out for engine in running for call in list(engine.calls.values()) if call.work == "writes"}
             work = "reads" if written.isdisjoint(paths_of(request)) else "writes"
         while True:
@@ -236,7 +236,7 @@ def paths_of(request: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
 
 
 def engine_for(work: Work | None) -> Engine:
-    """Returns the engine whose calls have this work, else one without calls, else a new one."""
+    """Returns an engine with calls of this kind of work, else an engine without calls, else a new engine."""
     same = [] if work == "watches" else [engine for engine in running if work in engine.work()]
     free = [engine for engine in running if work is None or not engine.work()]
     if not same and not free:
@@ -247,7 +247,7 @@ def engine_for(work: Work | None) -> Engine:
 
 
 def note(line: dict[str, Any]) -> None:
-    """Passes a message on: warnings to `warnings`, others to the logger `layerloom`."""
+    """Passes on a message: warnings to `warnings`, all others to the logger `layerloom`."""
     text: str = line["note"]
     if text.startswith("warning: "):
         warn(text.removeprefix("warning: "))
@@ -283,7 +283,8 @@ def forget() -> None:
     global starting
     starting = threading.Lock()
     for engine in running:
-        # Without this the engine would outlive the parent, because its input ends with the last copy of the pipe.
+        # Closes the child's copy of the pipe. Otherwise the engine would outlive the parent, because its input ends
+        # with the last copy.
         assert engine.process.stdin is not None
         engine.process.stdin.close()
         os.close(engine.answers)

@@ -13,7 +13,7 @@ class LayerloomError(Exception):
     2 usage or recipe, 3 incompatible or corrupt input, 130 interrupted.
     """
 
-    # Tracebacks show the name that `except` takes.
+    # Tracebacks show the name for `except` clauses.
     __module__ = "layerloom"
 
     def __init__(self, code: str, message: str, details: Mapping[str, Any], exit_code: int) -> None:

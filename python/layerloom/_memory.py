@@ -1,4 +1,4 @@
-"""Tensors that the engine reads in this process's memory, without a copy, where Linux lets it."""
+"""Tensors that the engine reads from this process's memory without a copy, if Linux permits it."""
 
 import contextlib
 import ctypes
@@ -12,10 +12,10 @@ from ._arrays import is_torch
 COMMANDS = {"merge", "relayout", "revert", "soup", "swap"}
 
 REREAD = ("--attest", "--checksums", "--link", "--plugin")
-"""Options for which programs other than the engine's native code read the files of inputs."""
+"""Options with which other programs than the engine's native code read input files."""
 
 LARGEST_ADDRESS = 1 << 53
-"""Numbers of JSON are exact below it. Some processors tag addresses in higher bits."""
+"""JSON numbers are exact below this limit. Some processors store tags in higher bits of addresses."""
 
 
 class Part(NamedTuple):
@@ -46,7 +46,8 @@ def own_memory() -> Generator[int | None, None, None]:
 
 
 def parts_of(header: bytes, arrays: Iterable[Any]) -> list[Part] | None:
-    """Returns the bytes of a header and of arrays as they lie in memory, or None if not all do, or none can be read."""
+    """Returns the bytes of a header and arrays in memory, or None if an array is not in memory or cannot be read
+    there."""
     parts = [Part(len(header), ctypes.cast(ctypes.c_char_p(header), ctypes.c_void_p).value or 0, header)]
     for array in arrays:
         part = torch_part(array) if is_torch(array) else numpy_part(array)
@@ -65,7 +66,7 @@ def torch_part(tensor: Any) -> Part | None:
         held = tensor.detach()
         return Part(held.numel() * held.element_size(), held.data_ptr(), held)
     except RuntimeError:
-        # A tensor without memory of its own: `write_array` says so.
+        # The tensor has no memory of its own; `write_array` raises the error.
         return None
 
 
@@ -77,7 +78,7 @@ def numpy_part(array: Any) -> Part | None:
 
 
 def is_readable(memory: int, part: Part) -> bool:
-    """True if both ends of a part can be read: memory of devices cannot."""
+    """True if both ends of a part can be read; a device's memory cannot."""
     end = part.address + part.nbytes
     if not 0 < part.address < end <= LARGEST_ADDRESS:
         return False

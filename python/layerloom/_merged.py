@@ -19,7 +19,7 @@ StrPath: TypeAlias = str | os.PathLike[str]
 
 
 def path_text(path: object) -> str:
-    """Returns the text of a path. Refuses bytes, which lack an encoding."""
+    """Returns a path as text. Refuses bytes, because their encoding is unknown."""
     text: object = os.fspath(cast("os.PathLike[str]", path)) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
         raise TypeError(f"expected a text or a path, got {path!r}")
@@ -34,8 +34,8 @@ class Merged(Mapping[str, Any]):
     """A merged checkpoint in memory: a mapping from the name of each tensor to a NumPy array.
 
     Arrays and tensors are made on request, over the checkpoint's bytes, without a copy. Writing to them
-    changes only this process's copy of a page. The memory is freed once neither this object nor any of its
-    arrays is left; it has no name in a file system.
+    changes only this process's copy of a page. The memory has no name in a file system, and is freed together with this
+    object and the last of its arrays.
     """
 
     result: Any
@@ -95,12 +95,12 @@ class Merged(Mapping[str, Any]):
         return memoryview(self._map(file))[tensor.begin : tensor.end]
 
     def tensor(self, name: str) -> Any:
-        """A tensor of torch, over the same bytes as the array."""
+        """A torch tensor over the same bytes as the array."""
         file, tensor = self._tensors[name]
         return torch_over(name, self._map(file), tensor)
 
     def state_dict(self) -> dict[str, Any]:
-        """All tensors as torch's, for `model.load_state_dict`; with `assign=True` the model then uses these
+        """All tensors as torch tensors, for `model.load_state_dict`; with `assign=True` the model then uses these
         bytes.
 
         Includes a tied head under its own name, although files store it only as the embeddings.
@@ -144,7 +144,7 @@ class Merged(Mapping[str, Any]):
             raise
 
     def close(self) -> None:
-        """Frees the memory, except that of arrays in use."""
+        """Frees the memory, except of arrays in use."""
         self._maps = dict.fromkeys(self._maps)
 
     def __enter__(self) -> "Merged":
@@ -186,11 +186,11 @@ def mapped(path: str) -> mmap.mmap | bytes:
         size = os.fstat(descriptor).st_size
         if size == 0:
             return b""
-        # This reserves no swap for writable pages.
+        # Reserves no swap for writable pages.
         flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
         protection = mmap.PROT_READ | mmap.PROT_WRITE
         if sys.version_info >= (3, 13):
-            # Otherwise each mapping keeps a descriptor.
+            # Without this, each mapping would keep a file descriptor.
             return mmap.mmap(descriptor, size, flags=flags, prot=protection, trackfd=False)
         return mmap.mmap(descriptor, size, flags=flags, prot=protection)
     finally:

@@ -20,7 +20,7 @@ WEIGHTS = (".safetensors", ".index.json", ".bin", ".pt", ".pth", ".ckpt", ".gguf
 
 
 class Module(Protocol):
-    """A model of transformers, or another module of torch."""
+    """A transformers model, or another torch module."""
 
     @property
     def state_dict(self) -> Callable[..., Any]: ...
@@ -42,7 +42,7 @@ class Model:
     ) -> None:
         if name is not None:
             check_name(name)
-        # Settings of an unmerged adapter, which the engine merges.
+        # Settings of an unmerged adapter; the engine merges the adapter.
         self.adapter: dict[str, Any] | None = None
         with named("config"):
             self.config = plain_config(config)
@@ -79,7 +79,7 @@ ModelLike: TypeAlias = StrPath | Mapping[str, Any] | Module | Model
 
 
 def once(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a module's tensors. Tensors that share memory occur once, as in files."""
+    """Returns a module's tensors. Tensors that share memory are returned once, as in files."""
     seen: set[tuple[Any, ...]] = set()
     tensors: dict[str, Any] = {}
     for name, tensor in state.items():
@@ -97,7 +97,7 @@ def config_of(module: Module) -> dict[str, Any] | None:
 
 def with_dtype(config: dict[str, Any], dtypes: set[str]) -> dict[str, Any]:
     """Returns a configuration with the weights' dtype, in which transformers loads them: casting a module
-    does not change its configuration. Mixed dtypes give the one that holds all values.
+    does not change its configuration. For mixed dtypes, this is a dtype that holds all values.
 
     Args:
         dtypes: of the tensors, except those that transformers always keeps in float32
@@ -119,7 +119,7 @@ def with_dtype(config: dict[str, Any], dtypes: set[str]) -> dict[str, Any]:
         }
 
     named = of(config)
-    # Without a dtype in the configuration, a loader takes that of one tensor.
+    # Without a dtype in the configuration, a loader uses the dtype of a single tensor.
     return named if one is not None or "dtype" in config or "torch_dtype" in config else {**named, "dtype": dtype}
 
 
@@ -132,7 +132,7 @@ def plain_config(config: Any) -> dict[str, Any] | None:
     given: object = config.to_dict() if hasattr(config, "to_dict") else config
     if not isinstance(given, Mapping):
         raise TypeError(f"expected a mapping, or a configuration of transformers or PEFT, got {type(config).__name__}")
-    # JSON's keys are texts.
+    # JSON allows only text as keys.
     return cast("dict[str, Any]", json.loads(json.dumps(dict(cast("Mapping[str, Any]", given)), default=plain)))
 
 
@@ -157,7 +157,7 @@ def in_memory(value: object) -> bool:
 
 
 def named_models(value: Mapping[str, Any]) -> list[tuple[Any, str]]:
-    """The models in memory of a mapping from their names."""
+    """Returns the models in memory, by name, of a mapping."""
     for name, one in value.items():
         if not in_memory(one):
             raise TypeError(f"{name}: only a model in memory is given by name, not {type(one).__name__}; a list takes paths too")
@@ -166,7 +166,7 @@ def named_models(value: Mapping[str, Any]) -> list[tuple[Any, str]]:
 
 
 def path_of(value: Any, name: str, scratch: Scratch, own: str | None = None) -> str:
-    """Returns the path of a model in memory, written first, once for each call.
+    """Writes a model in memory, once for each call, and returns its path.
 
     Args:
         own: its name whatever its position
@@ -193,7 +193,7 @@ def written(value: Any, name: str, own: str | None, scratch: Scratch) -> str:
     header = write_header(forms, {"format": "pt"})
     kind = "adapter_" if "peft_type" in (model.config or {}) else ""
     is_whole = scratch.in_place and not kind and model.adapter is None
-    # A mapping that makes its arrays at each look-up would have to make all of them at once.
+    # A mapping that makes an array at each look-up would have to hold all arrays at once.
     is_held = is_whole and all(model.tensors[key] is model.tensors[key] for key, _, _ in forms[:1])
     parts = parts_of(header, (model.tensors[key] for key, _, _ in forms)) if is_held else None
     directory = os.path.join(scratch.directory(size if parts is None else 0), own or model.name or name)
@@ -208,7 +208,7 @@ def written(value: Any, name: str, own: str | None, scratch: Scratch) -> str:
         write_json(os.path.join(directory, "adapter_config.json"), model.adapter)
     path = os.path.join(directory, f"{kind}model.safetensors")
     if parts is not None:
-        # Only its name is there: whatever opens it as a file fails.
+        # The directory has only the file's name, so opening it as a file fails.
         os.symlink("/dev/null/memory", path)
         scratch.memory[path] = parts
         return directory
@@ -231,7 +231,7 @@ def config_in(directory: str) -> dict[str, Any] | None:
 
 
 def write_json(path: str, value: Any) -> None:
-    # This replaces the link to another configuration.
+    # Replaces a link to another configuration.
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     with open(path, "x", encoding="utf-8") as file:
@@ -298,7 +298,7 @@ def finite(number: Any, place: str) -> Any:
 
 
 def hint_of(value: object) -> str:
-    """Suggests a replacement for items that have no order, or that can be read only once."""
+    """Suggests a replacement for items without an order, or that can be read only once."""
     if isinstance(value, Set):
         return ", which has no order: give a list"
     return ": give list(…) of it" if isinstance(value, Iterable) and not isinstance(value, Mapping) else ""

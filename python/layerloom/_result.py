@@ -20,7 +20,7 @@ class Result(dict[str, Any]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Protocols, such as that of copies, look for methods.
+            # Python's protocols, such as `copy`, look for such methods.
             for key, value in () if name.startswith("__") else self.items():
                 if attribute_of(key) == name:
                     return value
@@ -74,7 +74,7 @@ def typed(value: Any, of: Any) -> Any:
 
 
 def fits(value: Any, of: Any) -> bool:
-    """Returns true if a value can be of this member of a union."""
+    """Returns true if a value can have this type of a union."""
     origin = get_origin(of) or of
     if origin is Literal:
         return value in get_args(of)

@@ -54,7 +54,7 @@ def read_header(content: memoryview) -> dict[str, Tensor]:
     """Returns the tensors of a file, in the order of their bytes.
 
     Raises:
-        ValueError: it is no safetensors file, or a tensor lies outside it or has the wrong number of bytes
+        ValueError: the file is not safetensors, or a tensor lies outside it or has the wrong number of bytes
     """
     if len(content) < 8:
         raise ValueError("no safetensors file: it has no header")

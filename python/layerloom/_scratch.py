@@ -1,4 +1,4 @@
-"""Directories of one call, in memory if there is room, which the engine removes however the call ends."""
+"""Directories of one call, in memory if there is room. The engine removes them however the call ends."""
 
 import contextlib
 import os
@@ -26,7 +26,8 @@ class Scratch(contextlib.ExitStack):
         self.memory: dict[str, list[Part]] = {}
         """Files of models that lie in this process's memory."""
         self.models: dict[tuple[int, str | None], tuple[Any, str]] = {}
-        """Written models with their directories, by `id` and own name. A model that is kept keeps its `id`."""
+        """Written models with their directories, by `id` and own name. Holding a model keeps its `id` from being
+        reused."""
         self.engines: set[_engine.Engine] = set()
         """Engines that keep a directory of the call."""
 
@@ -36,7 +37,7 @@ class Scratch(contextlib.ExitStack):
         Raises:
             LayerloomError: DISK_SPACE
         """
-        # Imported here, since it is slow and few calls need it.
+        # Imported here, because the import is slow and few calls need it.
         import tempfile
 
         name = f".layerloom-scratch-{os.urandom(16).hex()}"
@@ -57,7 +58,8 @@ class Scratch(contextlib.ExitStack):
 
 
 def release(made: _engine.Call, places: Sequence[str]) -> None:
-    """Removes a directory that a killed engine has made; a living engine removes one that does not exist yet."""
+    """Removes a directory that a killed engine has made. A running engine removes a directory even if it does not exist
+    yet."""
     if made.result.done():
         for place in places:
             shutil.rmtree(place, ignore_errors=True)

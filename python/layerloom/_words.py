@@ -10,7 +10,7 @@ from ._scratch import Scratch
 
 
 class Held:
-    """A word that is known only once the models in memory are written."""
+    """A word that is known only after the models in memory are written."""
 
     def __init__(self, write: Callable[[Scratch], str], prefix: str = "") -> None:
         self.write = write
@@ -31,7 +31,7 @@ def text_of(value: float | StrPath) -> str:
     if scalar is None or isinstance(scalar, bool):
         raise TypeError(f"expected a text, a path, a number or a list of these, not {value!r}")
     text = scalar if isinstance(scalar, str) else text_of_number(scalar)
-    # Lines of JSON cannot carry other file names.
+    # Lines of JSON cannot contain other file names.
     if re.search("[\0\ud800-\udfff]", text):
         raise ValueError(f"expected a text of Unicode without NUL, got {text!r}")
     return text

@@ -1,4 +1,4 @@
-"""Commands as coroutines: a task that is cancelled stops its command."""
+"""Commands as coroutines: cancelling a task stops its command."""
 
 from . import _call, _call_async
 

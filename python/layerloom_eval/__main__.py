@@ -14,8 +14,8 @@ uses internals of lm_eval, it first says its version, and whether it has them. L
     and can be compared
     out  {"code": EXIT CODE, "text": the answer of a trial}
 
-Requests wait until the fingerprint is accepted. The harness prints to the log. A failed run loses only its
-own answers: the next one loads its model whole. The process ends with its input.
+Requests wait until the fingerprint is accepted. The harness prints to the log. A failed run loses only its own answers:
+the next run loads its model whole. The process ends with its input.
 """
 
 import json
@@ -74,7 +74,7 @@ def run(words, trial, expected):
 
 
 def main():
-    # The harness and its children print to descriptors 1 and 2, so the protocol has its own.
+    # The harness and its children print to descriptors 1 and 2, so the protocol uses other descriptors.
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     silence = os.open(os.devnull, os.O_RDWR)
@@ -91,7 +91,7 @@ def main():
             sys.exit("the weights that were loaded are not the model's")
 
     reply({"program": PROGRAM, "lm_eval": version_of_harness(), "lacks": lacking()})
-    # Reads line by line without read-ahead, because `agree` reads from the same input.
+    # Reads each line without read-ahead, because `agree` reads from the same input.
     for line in iter(requests.readline, ""):
         request = json.loads(line)
         log = os.open(request["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)

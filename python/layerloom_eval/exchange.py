@@ -2,14 +2,14 @@
 
 A checkpoint is a list of its tensors: the location of their bytes, and a key. Equal keys mean equal bytes. A
 model is reused if transformers' arguments and all small files beside the weights stay the same. Every tensor
-of the files must also be a tensor of the model by name and shape, with a type that holds its values. In any
-other case, and after a failure, transformers loads the model as usual.
+of the files must also be a tensor of the model by name and shape, with a type that holds its values. Otherwise, and
+after a failure, transformers loads the model as usual.
 
 A merge that is scored in place has the files of a donor, another model of the same form, whose tensors the
 request lists too. transformers loads the donor, then the tensors that differ are loaded.
 
 After loading, a fingerprint of the model's own parameters is taken: the SHA-256 of each tensor in its file's
-type. Newly loaded tensors are hashed whole, others by samples.
+type. Newly loaded tensors are hashed whole, all other tensors by samples.
 
 Uses of lm_eval 0.4.13: `HFLM._create_model`, `lm_eval.api.registry.get_model`.
 """
@@ -31,11 +31,11 @@ _NOT_OF_THE_MODEL = ("layerloom.json", "README.md", "model.safetensors.index.jso
 
 
 _Kept = namedtuple("_Kept", "key model keys")
-"""This process's model, by its sources; the key of each tensor in it."""
+"""This process's model by its sources, with the key of each tensor in it."""
 
 _kept = None
 _drawings = {}
-"""The random numbers that making a model draws, by its sources."""
+"""The random numbers drawn while a model is made, by the model's sources."""
 
 _run = None
 
@@ -136,7 +136,7 @@ def _key_of(pretrained, device, options):
 
 
 def _places_of(model, weights):
-    """Returns the model's tensor for each one in the files, by name, or None unless they match one to one."""
+    """Returns the model's tensor for each tensor in the files, by name, or None unless they match one to one."""
     tensors = model.state_dict(keep_vars=True)
     places = {}
     for each in weights:
@@ -147,8 +147,8 @@ def _places_of(model, weights):
         if place.dtype is not dtype and place.dtype not in HELD_BY.get(dtype, ()):
             return None
         places[each["name"]] = place
-    # A tensor of the model without a file must be tied to one with a file. No two tensors of the files may be the same
-    # tensor of the model.
+    # A tensor of the model that no file has must be tied to a tensor of a file. No two tensors of the files may be the
+    # same tensor of the model.
     owned = {place.data_ptr() for place in places.values() if place.numel() > 0}
     if len(owned) != sum(place.numel() > 0 for place in places.values()):
         return None
@@ -166,7 +166,7 @@ def load(weights, places):
 
 @torch.no_grad()
 def fingerprint(weights, places, whole):
-    """The SHA-256 of the model's tensors in their files' types: whole for those in `whole`, else samples."""
+    """The SHA-256 of the model's tensors in their files' types: whole for tensors in `whole`, else by samples."""
     return {
         each["name"]: {"whole": hash_of([_flat(places, each)])}
         if each["name"] in whole

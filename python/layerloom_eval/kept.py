@@ -1,7 +1,7 @@
-"""Shared parts of one process's runs: the index of tasks, tasks, their requests, the description of the machine.
+"""Parts that one process's runs share: the index of tasks, tasks, their requests, the machine's description.
 
-Each part is made once for each set of settings that it depends on. Making it may draw random numbers. A later user
-finds the generators in the state as after making it from its own seeds, as in a separate process.
+Each part is made once for each set of settings that it depends on. Making a part may draw random numbers. A later run
+finds the generators as if it had made the part itself from its own seeds, as in a separate process.
 
 Uses of lm_eval 0.4.13: `lm_eval.tasks.TaskManager` as `EvaluatorConfig.process_tasks` calls it, `TaskManager.load`,
 `Task.build_all_requests`, `lm_eval.evaluator.add_env_info`, `lm_eval.api.model.CachingLM.dbdict`.
@@ -29,14 +29,14 @@ _pieces = {}
 
 
 class Drawing:
-    """Random numbers that making a part draws: the state after it, by the state before it."""
+    """Random numbers drawn while a part is made: the generators' state afterwards, by the state before."""
 
     def __init__(self):
         self._after = {}
         self._draws = True
 
     def note(self, before):
-        """Call after making the part, with the state of before."""
+        """Call this after making the part, with the state before."""
         after = random_state()
         self._draws = _key(after) != _key(before)
         self._after[_key(before)] = after
@@ -45,7 +45,7 @@ class Drawing:
         return not self._draws or _key(before) in self._after
 
     def repeat(self, before):
-        """Leaves the generators as making the part from a known state would."""
+        """Sets the generators to the state in which making the part would leave them."""
         set_random_state(self._after[_key(before)] if self._draws else before)
 
 
@@ -81,8 +81,7 @@ def _key(state):
 
 @contextmanager
 def settings(words):
-    """Identifies the settings of the present run: its configuration without model-specific keys, and its further
-    words."""
+    """Identifies the present run's settings: its configuration without model-specific keys, and its other words."""
     global _settings
     place = words.index("--config") + 1
     with open(words[place], encoding="utf-8") as file:

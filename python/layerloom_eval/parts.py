@@ -1,5 +1,5 @@
-"""Maps a checkpoint's tensors to the parts of a server model's parameters that they are copied to, and reads
-those parts. `exchange.py` reads and hashes tensors by it too.
+"""Maps a checkpoint's tensors to the parts of a server model's parameters that they are copied to, and reads these
+parts. `exchange.py` also reads and hashes tensors with this module.
 
 `vllm_weights.py` and `sglang_weights.py` take a checkpoint as a list of its tensors: the location of their
 bytes, and a key. Equal keys mean equal bytes. Parts are hashed in the type of the tensor's file.
@@ -67,7 +67,7 @@ def loaded(changed, weights):
 
 
 def check_dtype(each, held):
-    """Refuses a tensor whose values do not fit a parameter's type."""
+    """Refuses a tensor with values that a parameter's type cannot hold."""
     dtype = DTYPES.get(each["dtype"])
     if dtype not in HELD_BY or (dtype is not held and held not in HELD_BY[dtype]):
         raise CannotExchange(f"{each['name']} is {each['dtype']}, whose values the server's {held} does not hold")
@@ -102,7 +102,7 @@ def opened(weights):
                 if len(raw) != each["end"] - each["begin"]:
                     raise CannotExchange(f"{path} ends within {each['name']}")
                 dtype = DTYPES[each["dtype"]]
-                # torch makes no tensor over no bytes.
+                # torch makes no tensor over an empty buffer.
                 flat = torch.frombuffer(raw, dtype=dtype) if raw else torch.empty(0, dtype=dtype)
                 yield each["name"], flat.view(each["shape"])
 
@@ -122,7 +122,7 @@ class Copies:
             # copied.
             self._sources[tensor.untyped_storage().data_ptr()] = (name, tensor)
             yield name, tensor
-            # Released now, because another tensor may get its address.
+            # Releases the tensor now, because another tensor may get its address.
             for address, (known, _) in list(self._sources.items()):
                 if known in self.places:
                     del self._sources[address]
@@ -163,7 +163,7 @@ class _Watch(TorchDispatchMode):
 
 
 def _box(tensor, part):
-    """Returns the begin and end in each dimension of a view of a tensor, or None if it is no box."""
+    """Returns the begin and end of a view in each dimension of its tensor, or None if the view is not a box."""
     if part.dim() != tensor.dim() or any(
         own != other for own, other, size in zip(part.stride(), tensor.stride(), part.shape, strict=True) if size > 1
     ):
@@ -176,7 +176,7 @@ def _box(tensor, part):
 
 
 def part_at(place, each, is_all):
-    """The content of a place: the hash of all the tensor's elements, or of samples."""
+    """The content of a place: the hash of all elements, or of samples."""
     parameter = place.parameter()
     if parameter.numel() == 0 or parameter.untyped_storage().nbytes() < parameter.element_size():
         raise CannotExchange(f"the server keeps {each['name']} in a form that cannot be compared")

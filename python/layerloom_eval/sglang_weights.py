@@ -2,14 +2,13 @@
 
 Start SGLang with `python -m sglang.launch_server … --custom-weight-loader
 layerloom_eval.sglang_weights.load`. `POST /update_weights_from_tensor` with that name as `load_format` then
-calls `load` in each worker, with its model and named tensors. A request is the name of an empty tensor. Each
-worker writes its answer to a file, since SGLang returns none. `parts.py` describes checkpoints and answers.
+calls `load` in each worker, with its model and named tensors. A request is the name of an empty tensor. Each worker
+writes its answer to a file, because SGLang returns no answers. `parts.py` describes checkpoints and answers.
 
-Tensors go through the model's `load_weights` into the memory that captured graphs use: fused, sharded and
-padded ones come out as at the start. The first load is of everything: it shows where each
-tensor is copied to. Then these places are hashed. The model may compute with nothing else, so
-its form is checked: no quantised layers, no parameters without a tensor, no derived tensors, and nothing that
-the end of SGLang's update rewrites.
+Tensors go through the model's `load_weights` into the memory that captured graphs use: fused, sharded and padded
+tensors come out as at the start. The first load covers all tensors, and shows where each is copied to. Then these
+places are hashed. The model must compute with nothing else, so its form is checked: no quantised layers, no parameters
+without a tensor, no derived tensors, and nothing that SGLang rewrites at the end of an update.
 
 Uses of SGLang 0.5.23: `--custom-weight-loader`, `load_weights`, `quant_method.process_weights_after_loading`.
 """
@@ -35,7 +34,7 @@ _held = None
 
 
 def load(model, named_tensors):
-    """Makes a worker hold a checkpoint. An exception would end SGLang, so a failure is an answer.
+    """Makes a worker hold a checkpoint. An exception would end SGLang, so failures are returned as answers.
 
     A name is {"weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …], "whole": BOOL,
     "fingerprint": "samples" | "whole", "replies": DIRECTORY}
@@ -59,7 +58,7 @@ def _reply(directory, text):
             file.write(text)
         os.replace(f"{path}.part", path)
     except OSError:
-        # Without a file the caller finds no answer, which counts as a failure.
+        # Without the file the caller finds no answer, which counts as a failure.
         traceback.print_exc()
 
 

@@ -11,8 +11,7 @@ from lm_eval.api.instance import Instance
 
 
 def answer(prompt, max_tokens, chat, arguments):
-    """Returns the continuation of a prompt, or with `chat` the answer to it; always takes the most probable
-    token."""
+    """Returns the continuation of a prompt, or with `chat` the answer to it, by greedy decoding."""
     device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     model = lm_eval.api.registry.get_model("hf")(**{"device": device, **arguments})
     if chat:

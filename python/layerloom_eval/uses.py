@@ -22,11 +22,11 @@ _USES = {
         "HFLM.apply_chat_template": ("chat_history",),
     },
 }
-"""By file: the names that are used, and the parameters that are given by name or place."""
+"""The used names by file, and their parameters that are passed by name or position."""
 
 
 def lacking(root=None):
-    """Returns the uses that lm_eval lacks; the first is `RUN` if its command line is an older one."""
+    """Returns the uses that lm_eval lacks; the first is `RUN` if its command line is older."""
     if root is None:
         spec = find_spec("lm_eval")
         root = os.path.dirname(spec.origin) if spec is not None and spec.origin else ""

@@ -7,9 +7,8 @@ answers.
 
 Tensors go through vLLM's own reloading, module by module (`vllm.model_executor.model_loader.reload`), and so
 through the model's `load_weights`. Fused, sharded and padded weights come out as at the start, in the memory
-that captured graphs use. A module is loaded whole, since a reload begins with uninitialised memory. The first
-load is of everything: it shows where
-each tensor is copied to.
+that captured graphs use. A module is loaded whole, since a reload begins with uninitialised memory. The first load
+covers all tensors, and shows where each is copied to.
 
 After each load the server reports its contents. A linear module's product with a unit vector is a column of
 its weights, whatever their form (packed on CPUs). Other parameters are read directly.
@@ -25,11 +24,11 @@ import torch
 from layerloom_eval.parts import DTYPES, CannotExchange, Copies, Place, answered, check_dtype, hash_of, loaded, opened, part_at
 
 COLUMNS = 16
-"""Number of columns of a linear module's weights to ask for, at equal distances."""
+"""Number of equally spaced columns to read from a linear module's weights."""
 
 
 class Weights:
-    """Methods of a vLLM worker. Only state: the keys of the tensors that it holds, and their places."""
+    """Methods of a vLLM worker. The only state is the keys of the tensors that it holds, and their places."""
 
     def layerloom_exchange(self, request):
         """Makes the worker hold a checkpoint. Takes and returns JSON: a worker must not raise an exception.
@@ -87,7 +86,7 @@ def _load(worker, changed):
 
     def observed(layer, info):
         def owner_of(address):
-            # Looked up at each copy, because the process creates new parameters.
+            # Looks up parameters at each copy, because the process creates new ones.
             for key, parameter in layer.named_parameters(recurse=False):
                 if parameter.numel() > 0 and parameter.untyped_storage().data_ptr() == address:
                     return layer, key

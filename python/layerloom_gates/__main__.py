@@ -2,8 +2,8 @@
 
     python -m layerloom_gates RECIPE -o gates.safetensors
 
-The recipe is mergekit-moe's, or one of method `mixture`. For each layer and expert the base model gives a
-vector for the positive prompts, minus that for the negative ones, normalised to length 1:
+The recipe is mergekit-moe's, or one of method `mixture`. For each layer and expert, a router's row is the base model's
+vector for the positive prompts minus its vector for the negative prompts, normalised to length 1:
 
 - `hidden`, `hidden_last`: the hidden state before the layer at the last token, in bfloat16, averaged over the
   prompts
@@ -26,7 +26,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 HIDDEN = ("hidden", "hidden_avg", "hidden_last")
 MODES = (*HIDDEN, "cheap_embed")
 TINY = 1e-8
-# A router matrix with a larger condition number hardly distinguishes some experts.
+# With a larger condition number, a router matrix hardly distinguishes some experts.
 MOST_CONDITION = 5.0
 
 

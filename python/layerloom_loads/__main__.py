@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--base", type=Path, help="the model that an adapter is of")
     given = parser.parse_args()
-    # Libraries print to standard output too.
+    # Standard output is redirected, because libraries print to it too.
     answer, sys.stdout = sys.stdout, sys.stderr
     open_no_code_of(given.folder, *([] if given.base is None else [given.base]))
     found = {"program": VERSION, **examine(given.folder, given.base)}
@@ -41,7 +41,8 @@ def main() -> None:
 
 
 def open_no_code_of(*folders: Path) -> None:
-    """Lets this process open only JSON and safetensors in these folders, whatever a library tries."""
+    """Lets this process open only JSON and safetensors in these folders, even if a library tries to open other
+    files."""
     inside = tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
 
     def check(event, details):
@@ -156,7 +157,7 @@ def load_adapter(folder: Path, base: Path | None) -> dict:
 
 
 def adapter_settings(folder: Path):
-    """PEFT's settings for training an adapter, so that it has the tensors that would be trained."""
+    """PEFT's settings for training an adapter, so that the model has the adapter's trained tensors."""
     import peft
 
     try:

@@ -22,7 +22,7 @@ def checkpoint_name(name: str) -> str:
     return ADAPTER.sub(".weight", plain)
 
 
-# Parts that are no side: parameters that every side trains, and parameters that no side trains.
+# Parts that are not a side: parameters that every side trains, and parameters that no side trains.
 BOTH, NEITHER = "both", "neither"
 
 
@@ -46,8 +46,7 @@ class Partition:
         object.__setattr__(self, "_part_of", seen)
 
     def part_of(self, name: str) -> str:
-        """Part of a parameter, by its name in the model or in the checkpoint. Raises KeyError if it is in
-        none."""
+        """Part of a parameter, by its name in the model or in the checkpoint. Raises KeyError if it is in no part."""
         wanted = checkpoint_name(name)
         try:
             return self._part_of[wanted]
@@ -71,7 +70,7 @@ class Partition:
 
 
 def read_partition(path: str | Path) -> Partition:
-    """Reads a file of `layerloom partition`. Raises ValueError with the file's name if it is not one."""
+    """Reads a file of `layerloom partition`. Raises ValueError with the file's name for any other file."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf8"))
     except json.JSONDecodeError as error:

@@ -27,7 +27,7 @@ class Parts:
     def train_only(self, side: str) -> None:
         """Makes only this side's parameters require gradients, and drops the other gradients.
 
-        An optimizer of torch skips a parameter without a gradient. A gradient of zeros would move it by
+        A torch optimizer skips a parameter without a gradient. A gradient of zeros would move the parameter by
         weight decay and momentum.
         """
         self.partition.check(side)

@@ -12,8 +12,8 @@ from .parts import Parts
 
 
 def schedule_of_parts(steps: dict[str, int]) -> list[str]:
-    """The order of the parts' optimizer steps. Each part is spread evenly over the run: a, b, a, b or a, a, b, a, a,
-    b."""
+    """The order of optimizer steps by part. Each part's steps are spread evenly over the run: a, b, a, b or a, a, b, a,
+    a, b."""
     places = [((step + 0.5) / count, part) for part, count in steps.items() for step in range(count)]
     return [part for _, part in sorted(places)]
 
@@ -72,7 +72,7 @@ class PartDataLoader(DataLoader):
 
 
 class RowsOfPart(Dataset):
-    """Rows of a data set with the part that they train."""
+    """Rows of a data set, each with the part that it trains."""
 
     def __init__(self, rows: Sequence[dict], part: str):
         self.rows, self.part = rows, part

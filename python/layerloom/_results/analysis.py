@@ -90,7 +90,7 @@ class Analysis:
             raise analysis_mismatch(file, f"is not the picture of an analysis: {error}") from error
 
     def _repr_html_(self) -> str:
-        # Shown as an image, so that no script in a foreign file runs.
+        # Shows the picture as an image, so that no script in a foreign file runs.
         source = base64.b64encode(self._repr_svg_().encode()).decode()
         picture = f'<img src="data:image/svg+xml;base64,{source}" alt="{escape(repr(self))}" style="max-width:100%;border-radius:6px">'
         return framed(picture)

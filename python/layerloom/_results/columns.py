@@ -36,4 +36,4 @@ sample_columns = model_columns | columns(
 )
 
 fixed = {*merge_columns, *score_columns, *sample_columns}
-"""Names that no column of a setting has."""
+"""Names that are not used for columns of settings."""

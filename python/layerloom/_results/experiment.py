@@ -32,7 +32,7 @@ class Experiment:
 
     @cached_property
     def models(self) -> list[tuple[dict[str, Any], dict[str, Any], Value]]:
-        """References, then merges: each model's columns, settings, and entry in the record."""
+        """The columns, settings and record entry of each model: references first, then merges."""
         return [
             *(({"role": one["role"].text(), **self.named(one, "model")}, {}, one) for one in self.record["references"]),
             *(self.merge_of(one) for one in self.record["merges"]),
@@ -101,7 +101,7 @@ class Experiment:
         table = Table(reference_columns)
         for entry in self.record["references"]:
             languages = entry.get("expertIn") or entry["languages"]
-            # NAME=PATH, if the experiment names it.
+            # The text is NAME=PATH if the experiment names the model.
             name, path = entry["name"].text(), entry["model"].text()
             table.add(
                 {

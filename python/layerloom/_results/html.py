@@ -1,4 +1,4 @@
-"""Pieces of notebook pages: colours that are legible on light and dark backgrounds, and escaped texts."""
+"""Parts of notebook pages: colours that are legible on light and dark backgrounds, and escaped texts."""
 
 from collections.abc import Sequence
 from html import escape
@@ -26,7 +26,7 @@ def heading(title: str, below: str) -> str:
 
 
 def cells(tag: str, texts: Sequence[str], left: int = 1) -> str:
-    """A row of a table whose cells are HTML; aligns the first ones to the left."""
+    """A row of a table whose cells are HTML; aligns the first cells to the left."""
     styles = [
         f"padding:3px 12px 3px {0 if at == 0 else 12}px;border:0;border-bottom:{line};background:none;"
         f"text-align:{'left' if at < left else 'right'};font-variant-numeric:tabular-nums;white-space:nowrap"

@@ -14,7 +14,7 @@ Fault: TypeAlias = Callable[[str, str], LayerloomError]
 """Makes the error from a file and its fault."""
 
 LARGEST = 2**53
-"""Largest integer that JSON's numbers can spell exactly."""
+"""Largest integer that JSON numbers express exactly."""
 
 
 def fault_of(code: str, separator: str = ":", remedy: str = "") -> Fault:
@@ -66,7 +66,7 @@ kinds: dict[type, str] = {str: "string", bool: "boolean", int: "number", float: 
 
 
 class Value:
-    """A value of a file. It is checked when it is read, so that an error names its place."""
+    """A value of a file. Checks the value when it is read, so that an error names its place."""
 
     __slots__ = ("at", "fail", "value")
 
@@ -86,7 +86,7 @@ class Value:
         return cast("dict[str, object]", value)
 
     def __getitem__(self, key: str) -> "Value":
-        """Returns the value of a key. A missing key's value passes no check."""
+        """Returns the value of a key. The value of a missing key fails every check."""
         return Value(self.object().get(key, MISSING), f"{self.at}.{key}" if self.at else key, self.fail)
 
     def __contains__(self, key: str) -> bool:
@@ -98,7 +98,7 @@ class Value:
         return None if found.value is MISSING or found.value is None else found
 
     def row(self, kinds: Mapping[str, Kind], names: str, optional: str = "") -> dict[str, Any]:
-        """Columns of these names, whose keys are the names in camel case.
+        """Returns the columns of these names; their keys are the names in camel case.
 
         Args:
             kinds: of the columns
@@ -164,5 +164,5 @@ READ: dict[Kind, Callable[[Value], Any]] = {
 
 
 def text_of(text: str) -> str:
-    """The text with U+FFFD for lone surrogates, which JSON can spell but no encoding can."""
+    """The text with U+FFFD for lone surrogates, which JSON can express but encodings cannot."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -55,7 +55,7 @@ def log(mlflow: Any, client: Any, place: str, former: Any, run: Run) -> str:
     client.log_batch(
         made.info.run_id,
         metrics=[mlflow.entities.Metric(name, value, now, 0) for name, value in metrics.items() if made.data.metrics.get(name) != value],
-        # MLflow lets no parameter be changed.
+        # MLflow does not allow changing a parameter.
         params=[mlflow.entities.Param(name, value) for name, value in parameters.items() if name not in made.data.params],
     )
     client.set_terminated(made.info.run_id)

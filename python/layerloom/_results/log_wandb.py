@@ -37,7 +37,7 @@ def log_wandb(
             project=project, entity=entity, mode=mode,
             dir=None if directory is None else os.fspath(directory),
             id=run.id, name=run.model, group=run.study, job_type=run.role, config=run.parameters,
-            # Syncing joins offline runs to the run with their id.
+            # Syncing adds offline runs to the run with the same id.
             resume=None if mode == "offline" else "allow",
             reinit="create_new",
             # For hundreds of runs, W&B would print pages, and would capture Python's output.

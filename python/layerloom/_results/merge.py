@@ -20,11 +20,11 @@ class Origin:
     layers: tuple[int, int] | None
     """The first and the last layer, or None for the tensors outside the layers."""
     words: tuple[str, ...]
-    """Formulas, the one of the most bytes first: `swh-1`, `0.5 math-1 + 0.5 swh-1`."""
+    """Formulas, by falling number of bytes: `swh-1`, `0.5 math-1 + 0.5 swh-1`."""
 
 
 class Merge:
-    """A merge on disk. In a notebook it shows its layers, the last one on top.
+    """A merge on disk. In a notebook it shows its layers, with the last layer on top.
 
     Args:
         path: its directory
@@ -52,7 +52,8 @@ class Merge:
         """Name and role of each model."""
         origins = record.get("origins")
         self.origins: list[Origin] = [] if origins is None else [origin_of(one) for one in origins]
-        """From the bottom, then outside the layers; empty if an earlier version made the merge."""
+        """Origins of the layers from the bottom, then outside the layers; empty if an earlier version made the
+        merge."""
 
     def __repr__(self) -> str:
         return f"<merge {self.name}: {self.method} of {', '.join(name for name, _ in self.inputs)}>"
@@ -95,7 +96,7 @@ def scores_of(scores: Sequence[Mapping[str, Any]]) -> str:
 
 
 def shares_of(words: str, names: Sequence[str]) -> dict[str, float]:
-    """The weight of each model in a formula that is a sum; in others models count equally."""
+    """The weight of each model in a formula that is a sum; in other formulas, models count equally."""
     longest = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     number = r"(?:(?P<weight>\d+(?:\.\d+)?(?:e-?\d+)?) )?"
     shares: dict[str, float] = {}
@@ -107,13 +108,13 @@ def shares_of(words: str, names: Sequence[str]) -> dict[str, float]:
 
 WIDTH = 150
 LONGEST = 56
-"""Returns the first letters of a formula; the tooltip has all of it."""
+"""Returns the first letters of a formula; the tooltip shows the whole formula."""
 
 
 def stack(layers: int, origins: Sequence[Origin], inputs: Sequence[tuple[str, str]], ink: str) -> str:
     colours = colours_of(inputs)
     step = max(4, min(14, 320 // max(1, layers)))
-    # A run of one layer needs room for its words too.
+    # A single layer also needs room for its words.
     runs = [(one, max(16, step * (one.layers[1] - one.layers[0] + 1))) for one in origins if one.layers is not None]
     outside = [(one, 16) for one in origins if one.layers is None]
     parts: list[str] = []

@@ -40,7 +40,7 @@ class Study(Generic[Frame]):
         self.found: list[Analysis] = []
         for directory, name in zip(directories, names_of(directories)):
             if os.path.lexists(os.path.join(directory, "experiment.json")) or experts_in(directory) is None:
-                # This raises the error if there is no experiment.
+                # Raises the error if there is no experiment.
                 record_in(directory)
                 self.experiments.append(Experiment(directory, name))
             else:
@@ -165,7 +165,7 @@ def open(*directories: Path, frames: Frames | None = None) -> Study[Any]:
     analyze`).
 
     Args:
-        directories: one or several; the column `study` of all tables says which one a row belongs to
+        directories: one or several; the column `study` of all tables names each row's directory
         frames: the type of tables; default: frames of pandas, or of polars if pandas is not installed
 
     Raises:

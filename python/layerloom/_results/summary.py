@@ -69,7 +69,7 @@ def scores_of(experiment: Experiment) -> str:
 def strip(rows: Sequence[Mapping[str, Any]]) -> str:
     values = [row["value"] for row in rows]
     low, high = min(values), max(values)
-    # Merges come last, because they are many.
+    # Merges come last, because there are many.
     order = sorted(rows, key=lambda row: {"merge": 0, "base": 2}.get(row["role"], 1))
     marks: list[str] = []
     for row in order:

@@ -13,12 +13,12 @@ modules: dict[Frames, str] = {"pandas": "pandas", "polars": "polars", "arrow": "
 
 
 def columns(*runs: tuple[Kind, str]) -> dict[str, Kind]:
-    """The kinds of columns, by name, from each kind and the names of columns of this kind."""
+    """Returns the kinds of columns by name, given the names of each kind's columns."""
     return {name: kind for kind, names in runs for name in names.split()}
 
 
 class Table:
-    """Rows with fixed columns, which exist even without rows."""
+    """Rows with fixed columns; the columns exist even without rows."""
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         self.kinds = dict(kinds)
@@ -44,7 +44,7 @@ class Table:
 
 
 def joined(tables: Iterable[Table]) -> Table:
-    """Stacks tables with the same fixed columns. The kind of any other column is one that fits all tables."""
+    """Stacks tables with the same fixed columns. Any other column gets a kind that fits all tables."""
     several = list(tables)
     kinds: dict[str, Kind] = {}
     for table in several:
@@ -104,8 +104,7 @@ def pandas_of(table: Table) -> Any:
     def series(name: str, kind: Kind) -> Any:
         values = table.columns[name]
         if kind == "text":
-            # pandas 3 has a text type, earlier versions use objects. This takes pandas' choice, even for an empty
-            # column.
+            # pandas 3 has a text type, earlier versions use objects. Uses pandas' choice, even for an empty column.
             return pandas.Series(values, dtype=pandas.Series(["text"]).dtype)
         # pandas' usual types, or its nullable ones if a value is missing.
         return pandas.Series(values, dtype=types[kind] if None in values else complete.get(kind, types[kind]))

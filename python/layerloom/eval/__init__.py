@@ -1,5 +1,4 @@
-"""layerloom's parts for lm_eval: its tasks, and the program that scores one model after another in one
-process.
+"""layerloom's tasks for lm_eval, and the program that scores one model after another in one process.
 
 `pip install 'layerloom[eval]'` installs the harness beside them.
 """

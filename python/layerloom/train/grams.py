@@ -66,7 +66,7 @@ class Inputs:
     """The Gram matrix of the inputs that one or several linear layers get in each forward pass."""
 
     layers: dict[str, torch.nn.Linear] = field(default_factory=dict)
-    # Calls of the first layer in a forward pass. It is 0 if the probe did not reach it, as for some experts.
+    # Number of calls of the first layer in a forward pass; 0 if the probe did not reach the layer, as for some experts.
     calls: int = 0
 
     @property
@@ -110,11 +110,11 @@ def watching(layers: Iterable[torch.nn.Module], watch) -> Iterator[None]:
 def shared_inputs(model: torch.nn.Module, row: torch.Tensor, exclude: re.Pattern[str] | None = None) -> list[Inputs]:
     """Returns the inputs of a model's linear layers, in the order of a forward pass.
 
-    Layers share inputs that are one tensor. Layers that the row does not reach have separate inputs, at the
+    Layers whose input is the same tensor share it. Layers that the row does not reach have separate inputs, at the
     end.
     """
     layers = linear_layers(model, exclude)
-    # Tensors are kept until all have been seen, because a freed one's memory could be used for another.
+    # Keeps tensors until all have been seen, because a freed tensor's memory could be reused for another.
     seen: dict[torch.nn.Module, list[torch.Tensor]] = {}
     with watching(layers.values(), lambda layer, given: seen.setdefault(layer, []).append(given)):
         forward(model, row)
@@ -181,7 +181,7 @@ def part_of(model: torch.nn.Module, rows: Iterable[torch.Tensor], part: list[Inp
             forward(model, row)
         current.clear()
     for one in part:
-        # Removed, so that its memory is freed once it is written.
+        # Removes the matrix, so that its memory is freed after writing.
         gram = sums.pop(one.name).div_(max(1, tokens[one.name]))
         gram = (gram + gram.T).div_(2)
         if not torch.isfinite(gram).all():

@@ -3,7 +3,7 @@
     python -m layerloom.train.importances MODEL --data rows.jsonl -o fisher.safetensors
 
 For each row it takes the gradient of the log-likelihood of all its tokens except the first; the result is the
-mean of these gradients' squares, element by element. It takes one row at a time, in float32. A row has a
+mean of these gradients' squares, element by element. It processes one row at a time, in float32. A row has a
 `text`, or `messages` for the tokenizer's chat template. The file has a tensor for each parameter, under the
 model's name for it; tied ones are stored under each name.
 """
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
     elements = sum(tensor.numel() for tensor in distinct(importances.values()))
     mean = sum(tensor.double().sum().item() for tensor in distinct(importances.values())) / elements
     norm = math.sqrt(squares)
-    # Files store tensors separately, so tied ones are written under each name.
+    # Files store tensors separately, so tied tensors are written under each name.
     tensors = {name: tensor.cpu().clone() for name, tensor in importances.items()}
     metadata = {"format": "pt", "rows": str(len(rows)), "norm": repr(norm), "mean": repr(mean)}
     with replacing(given.out) as partial:

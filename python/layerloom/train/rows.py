@@ -52,7 +52,7 @@ def load(given: argparse.Namespace) -> tuple[torch.nn.Module, list[torch.Tensor]
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields a file to write. It then replaces `path`, or is removed after a failure."""
+    """Yields a file to write. Afterwards the file replaces `path`, or is removed after a failure."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield partial
@@ -62,7 +62,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def device_of(name: str) -> torch.device:
-    """Returns the device of a name, or the best one for `auto`. Raises DataError if it is missing."""
+    """Returns the device of a name, or the best device for `auto`. Raises DataError if the device is missing."""
     try:
         device = torch.device(name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
         torch.empty(1, device=device)
@@ -103,7 +103,7 @@ def tokens_of(path: Path, tokenizer, most: int | None, length: int) -> Iterator[
 
 
 def text_of(line: str, tokenizer, place: str) -> tuple[str, bool]:
-    """Returns the text of a row, and whether a chat template made it."""
+    """Returns the text of a row, and true if a chat template made it."""
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
