@@ -25,7 +25,7 @@ export interface Progress {
    */
   readonly done: number;
   readonly total: number;
-  /** Numbers of finished and all merges in a batch. */
+  /** Numbers of finished merges and of all merges in a batch. */
   readonly merges?: { readonly done: number; readonly total: number };
   /** Input bytes read so far in a batch. */
   readonly bytesRead?: number;

@@ -242,7 +242,7 @@ export type Outcome =
 
 export interface NonFiniteElement {
   readonly watched: number;
-  /** Origin of NaN or infinity: a source, or the first node that is not finite although its inputs are. */
+  /** Origin of NaN or infinity: a source, or the first node whose result is not finite although its inputs are. */
   readonly cause: number;
   /** Index in the tensor. */
   readonly element: number;

@@ -40,7 +40,6 @@ export const completeRecipe = (
   const { task, language, model, models, slices, parts, base, ...rest } = named;
   const { tokenizerSource, tokenizer, ...others } = rest;
   const repeated = Object.keys(settings).filter((key) => settings[key as Setting] === 'repeated');
-  // Keeps the position of `dtype`; the value is replaced below.
   const parameters = Object.fromEntries(
     Object.entries(others).filter(([key]) => key === 'dtype' || !(key in settings)),
   );
@@ -50,7 +49,6 @@ export const completeRecipe = (
     dtype: dtype === undefined ? undefined : torchName(dtype),
     tokenizerSource,
     tokenizer,
-    // False is the default and need not be repeated.
     ...Object.fromEntries(repeated.map((key) => [key, others[key] === false ? undefined : others[key]])),
   };
   return renameKeys(complete, snakeCase);

@@ -170,7 +170,7 @@ const asInputFile = (
     return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression, ...partIn(part) };
   });
   const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
-  // Compares offsets: swapped layers or experts would have other ones.
+  // Compares offsets: swapped layers or experts would have other offsets.
   const isSame = placedInFile(inOrder).every(({ name, begin }) => whole.tensors.get(name) === begin);
   const inPlace = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
     parts.every((part, index) => part.name === names.get(name)?.[index]?.name),

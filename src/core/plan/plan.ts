@@ -97,7 +97,7 @@ export interface Cost {
   readonly bytesToWrite: number;
   readonly bytesCopied: number;
   readonly bytesComputed: number;
-  /** Bytes of shards that are unchanged input files, which `--link hard` and `symbolic` do not write. */
+  /** Bytes of shards that are unchanged input files; `--link hard` and `symbolic` do not write them. */
   readonly bytesVerbatim: number;
   readonly parameters: number;
 }

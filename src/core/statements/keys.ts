@@ -24,8 +24,7 @@ const mostKeyBytes = 64 * 1024;
 /**
  * Reads a key file named by the user.
  *
- * @param folder to sign or check. A key in it is refused: it would be published, or comes from whoever made
- *   the folder
+ * @param folder to sign or check. A key in the folder is refused: it would be published, or is by the folder's maker
  * @throws INVALID_PARAMETER, READ_FAILED
  */
 export const readKey = async (

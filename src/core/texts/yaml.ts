@@ -97,7 +97,7 @@ const lineEnds = (text: string): number => {
   return count;
 };
 
-/** Which of a duplicate key's values counts. Python takes the last; the hub refuses duplicates. */
+/** Chooses which value of a duplicate key counts. Python takes the last; the hub refuses duplicates. */
 export type Repeated = 'none' | 'last';
 
 /**

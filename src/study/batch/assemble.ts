@@ -222,7 +222,7 @@ const isThereStill = async (
   return stored.ino === ino && stored.dev === dev;
 };
 
-/** True if a former merge has files of somebody else. A staging directory without a record is unfinished. */
+/** True if a former merge has somebody else's files. A staging directory without a record is unfinished. */
 const hasForeign = async (directory: string): Promise<boolean> =>
   (await exists(join(directory, provenanceName))) && (await foreignFiles(directory)).length > 0;
 

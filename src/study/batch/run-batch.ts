@@ -122,7 +122,7 @@ export const runBatch = async (
   };
 };
 
-/** True if a batch may continue after an error: a change to one input leaves shards of other inputs valid. */
+/** True if a batch may continue after an error: if one input changes, shards of other inputs stay valid. */
 const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 

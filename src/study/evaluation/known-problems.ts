@@ -55,7 +55,7 @@ export class KnownProblems {
     if (before !== undefined) return before;
     if (!rest.startsWith(',')) return undefined;
     const outcome = jsonOrNone(`{${Buffer.from(rest.slice(1), 'latin1')}`, ownFile);
-    // A third key may belong to the head, which was not parsed.
+    // A third key may belong to the unparsed head.
     if (!check(outcome) || Object.keys(outcome as Outcome).length > 2) return undefined;
     if (this.#outcomes.size === mostKept) this.#outcomes.clear();
     // Copies the text, because a slice would keep the whole file's text alive.

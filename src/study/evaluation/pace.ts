@@ -17,7 +17,7 @@ export interface Pace {
 }
 
 /**
- * Derives this machine's pace from its own results, not imported ones. A run's seconds are divided among its
+ * Derives this machine's pace from its own results, not from imported results. A run's seconds are divided among its
  * tasks by number of problems.
  */
 export const paceOf = (results: readonly ResultSummary[]): Pace => {

@@ -49,7 +49,7 @@ export interface ResultIdentity {
   readonly fewshot: number;
   /** Seeds in the form of the harness's `--seed`: `0,1234,1234,1234`. */
   readonly seed: string;
-  /** Requested rows, end exclusive; null for all. */
+  /** Requested rows, end exclusive; null for all rows. */
   readonly rows: readonly [from: number, to: number] | null;
   /** Requested limit of an answer's tokens; null for the task's default. */
   readonly maxTokens: number | null;

@@ -24,8 +24,8 @@ export const meanMetrics = (all: readonly Metrics[]): Metrics => {
  * answers, so figures are avg@k and intervals include the variance of sampling. Binary metrics also get
  * `pass@j` for j = 2, 4, 8, … and k (Chen et al. 2021, unbiased). If answers were extracted, they also get
  * `maj@k` (Wang et al. 2023): the score of the most frequent answer, or the mean over tied ones. Answers that
- * the task's metric treats as equal count as one. There is no `maj@k` if the metric treats answers as equal that we
- * cannot recognise as equal: wrong answers could not be grouped.
+ * the task's metric treats as equal count as one. There is no `maj@k` if we cannot recognise all answers that the
+ * metric treats as equal.
  *
  * @param results k results of one model on one task, at least one
  * @returns the result itself for k = 1; undefined if problems differ

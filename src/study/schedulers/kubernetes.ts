@@ -57,8 +57,8 @@ const retries = 3;
  * Job that assembles the merges, and with `evaluation` an Indexed Job that scores the models. For a training,
  * the first trains the runs, and the second reports which exist.
  *
- * Kubernetes jobs cannot depend on each other. So the second and third are suspended, and a comment gives the
- * commands to resume each after the previous one has ended, successfully or not.
+ * Kubernetes jobs cannot depend on each other, so the second and third Job are suspended. A comment has the commands to
+ * resume each after the previous Job has ended, successfully or not.
  *
  * @throws INVALID_PARAMETER for counts below 1, invalid Kubernetes names, and paths outside the volumes
  */

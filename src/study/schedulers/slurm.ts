@@ -43,8 +43,8 @@ const limits = '${limits[@]+"${limits[@]}"}';
  * another array scores the models. For a training, the array trains the runs, and the last job reports which
  * exist.
  *
- * Each step depends on the previous one by `afterany`, and runs even if jobs fail. The last job then computes
- * missing shards and records failed merges.
+ * Steps depend on each other by `afterany`, and so run even if jobs fail. The last job then computes missing shards and
+ * records failed merges.
  *
  * @throws INVALID_PARAMETER for counts below 1, empty texts, and control characters, which cannot be quoted
  * safely. Also for directives that are not long options of sbatch, or that the script sets itself.

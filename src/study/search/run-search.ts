@@ -131,8 +131,8 @@ interface ExperimentMerger {
 }
 
 /**
- * Returns functions that make and write merges. Merges of earlier calls are passed on too, so that the new
- * record keeps them.
+ * Returns functions that make and write merges. Also passes on merges of earlier calls, so that the new record keeps
+ * them.
  */
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
   const asked = new Set<string>();

@@ -12,7 +12,7 @@ export interface Sentence<Details> {
   readonly message: (details: Details) => string;
 }
 
-/** A gap: the name of a text detail, or a function of the details. */
+/** A gap in a sentence: the name of a text detail, or a function of the details. */
 type Gap = string | ((details: never) => string);
 
 type Takes<G> = G extends string
@@ -90,7 +90,7 @@ export const each =
 
 type Failure<Key extends string> = { readonly [K in Key]: string } & { readonly message: string };
 
-/** Reports each cause once, after the names of all that failed from it. */
+/** Reports each cause once, after the names of everything that it made fail. */
 export const byCause =
   <Name extends string, Key extends string>(name: Name, key: Key, shown = 3) =>
   (details: { [N in Name]: readonly Failure<Key>[] }): string => {

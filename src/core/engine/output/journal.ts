@@ -10,7 +10,7 @@ import { replaceFile, syncDirectory } from './durable.js';
 /** Byte ranges by file name. */
 export type Extents = ReadonlyMap<string, readonly Extent[]>;
 
-/** Parses a line. If a crash damaged it, its range is written again. */
+/** Parses a line. If a crash damaged the line, its range is written again. */
 const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
   const entry = jsonOrNone(line);
   const { shard, begin, end } = isObject(entry) ? entry : {};

@@ -85,7 +85,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
       keep: () => lock.close(),
     };
   } catch (error) {
-    // Keeps an earlier run's work, but removes what this run began.
+    // Keeps an earlier run's work, but removes this run's beginnings.
     if (isKept) await lock.close();
     else await remove(directory, output.path, lock);
     throw error;

@@ -46,7 +46,6 @@ export class Threads {
   static async start(count: number, onError: (error: unknown) => void): Promise<Threads> {
     // Imported on demand, because planning needs no threads.
     const { Piscina } = await import('piscina').catch((cause: unknown) => {
-      // For instance, too many files are open.
       throw withCode(cause);
     });
     const threads = takeKept();

@@ -38,7 +38,7 @@ const sampledElements = 32 * 1024;
  */
 const leastRelated = 0.5;
 
-/** From this cosine on, two task vectors share nine tenths of their change. */
+/** Cosine from which two task vectors share nine tenths of their change. */
 const mostAlike = 0.95;
 
 /**
@@ -47,7 +47,7 @@ const mostAlike = 0.95;
  */
 const mostRounding = 0.5;
 
-/** From this cosine of change and base on, the expert counts as a multiple of the base. */
+/** Cosine of change and base from which the expert counts as a multiple of the base. */
 const mostScaled = 0.98;
 
 interface SampledMatrix {
@@ -77,7 +77,7 @@ const middleRows = (
   return storedTensor(input, { file, begin: first, end: first + rows * bytesOfRow, dtype });
 };
 
-/** Matches all experts of a mixture but each layer's first, which is sampled. */
+/** Matches all experts of a mixture except the first in each layer, which is sampled. */
 const laterExpert = /\.experts\.[1-9]\d*\./;
 
 const isPlain = ({ dtype, quantised, blocks, pieces, shape }: TensorReference): boolean =>

@@ -62,7 +62,7 @@ const countRows = (
   return { finite, above };
 };
 
-/** Returns overlaps of each pair; empty if the plan sums no pairs. */
+/** Returns overlaps of each pair; empty if the plan has no pairs. */
 export const overlapsOf = (
   { tensors, pairs }: ReductionPlan,
   reduced: readonly Pick<ReducedTensor, 'pairs'>[],

@@ -8,7 +8,7 @@ export interface Unit {
   readonly layer: number;
   /** The module; null for the whole layer. */
   readonly module: MeasuredModule | null;
-  /** Share of the task expert's change; all units together have 1. */
+  /** Share of the task expert's change; the shares of all units sum to 1. */
   readonly task: number;
   readonly language: number;
 }

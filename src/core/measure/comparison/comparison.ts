@@ -16,9 +16,8 @@ export interface ComparedModel {
 }
 
 /**
- * How a tensor's elements differ, a in A and b in B, in float64. `max`, `mean`, `rms` and `relative` are over
- * elements that are finite in both models. They are null without such elements, and for dtypes whose elements are
- * compared only by bits.
+ * How a tensor's elements differ, a in A and b in B, in float64. `max`, `mean`, `rms` and `relative` cover elements
+ * that are finite in both models; null without such elements, and for dtypes compared only by bits.
  */
 export interface ElementDifferences {
   /**

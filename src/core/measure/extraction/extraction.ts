@@ -35,7 +35,7 @@ export interface Extraction {
   readonly dtype: FactorDtype | 'model';
   /** ‖Δ − B·A‖_F / ‖Δ‖_F over the extracted tensors. */
   readonly error: number;
-  /** Share of the model's ‖Δ‖²_F that the adapter has, as factors or in tensors saved whole. */
+  /** Share of the model's ‖Δ‖²_F in the adapter's factors or tensors saved whole. */
   readonly kept: number;
   /** Share of the model's ‖Δ‖²_F in tensors that were left out. */
   readonly lost: number;

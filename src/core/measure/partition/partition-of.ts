@@ -28,7 +28,7 @@ export interface PartitionByLocation {
   top?: number | undefined;
   /** Scales both counts from 32 layers to the model's L: count·L/32, rounded half up. Default false. */
   scaled?: boolean | undefined;
-  /** Part that gets embeddings, final norm and head. Default `language`, whose layers are next to them. */
+  /** Part that gets embeddings, final norm and head. Default `language`, because they are next to its layers. */
   others?: PartName | undefined;
   /** Whether norms in layers go with their layer, or with `others`. Default `layer`. */
   norms?: 'layer' | 'others' | undefined;
@@ -66,7 +66,7 @@ export const partitionOf = (
   const counts = empty(() => 0);
   for (const [name, reference] of checkpoint.tensors) {
     const place = valueAt(architecture.places, name);
-    // A tied head is a second name for the embeddings.
+    // Assigns a tied head like the embeddings.
     const of = tied?.head === name ? tied.embedding : name;
     const part = isTrainable(reference, place) ? partOf(of, valueAt(architecture.places, of)) : 'neither';
     parts[part].push(name);

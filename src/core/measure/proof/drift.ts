@@ -38,7 +38,7 @@ export interface Drifting {
   readonly leads?: Drift | undefined;
 }
 
-/** Elements nearer to a model, in units, are left out: both merges may round them to the same side. */
+/** Distance from a model, in units, below which elements are left out: both merges may round them equally. */
 const leastUnits = 2;
 
 export class DriftTally {
@@ -69,7 +69,7 @@ export class DriftTally {
  */
 const limits = { towards: 1 / 4, away: 1 / 16, towardsByNorms: 5 / 2, awayByNorms: 1 / 4 };
 
-/** Standard errors that count as chance. */
+/** Number of standard errors that count as chance. */
 const byChance = 6;
 
 export interface DriftOptions {

@@ -19,7 +19,7 @@ import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 import { withZero } from './with-inputs.js';
 
-/** Maximum number of sampled elements: over all tensors; then per tensor, with a minimum. */
+/** Maximum number of sampled elements: first over all tensors, then per tensor, with a minimum. */
 const mostElements = 8 * 1024 * 1024;
 const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
 

@@ -178,7 +178,7 @@ const driftOptions = ({ recipe, method }: Evidence, dtype: Dtype): DriftOptions 
     : undefined;
 
 /**
- * From this relative difference on, tensors count as unrelated. Independent tensors of equal size have √2.
+ * Relative difference from which tensors count as unrelated. Independent tensors of equal size differ by √2.
  */
 const unrelated = 0.9;
 
@@ -232,7 +232,7 @@ const replanned = async (
       [...expectedOf(plan).tensors].map(([name, tensor]) => [name, withInputs(tensor, numbers)]),
     );
   } catch (error) {
-    // A recipe that cannot be planned did not make the output.
+    // Ignores a recipe that cannot be planned, because it did not make the output.
     if (error instanceof LayerloomError && error.code !== 'INTERRUPTED') return undefined;
     throw error;
   }

@@ -30,7 +30,7 @@ export const readCard = async (directory: string): Promise<{ readonly text: stri
  */
 export const compareCard = async (directory: string, recipe: string | undefined): Promise<VerifiedFile[]> => {
   const card = await readCard(directory);
-  // The record, if it lists the card, reports that it is missing.
+  // If the record lists the card, its check reports the missing card.
   if ('state' in card) return card.state === 'missing' ? [] : [card];
   const reason = faultOfCard(card.text, recipe);
   return reason === undefined ? [] : [{ file: cardName, bytes: null, state: 'different', reason }];

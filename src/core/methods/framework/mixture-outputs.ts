@@ -245,7 +245,7 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
   );
 };
 
-/** Returns why a family cannot hold the mixture, in words that follow its name; undefined if it can. */
+/** Returns why a family cannot hold the mixture, in words that follow its name; undefined if the family can. */
 const refusalOf = (
   layout: MixtureLayout,
   { shared, drawn, gateMode }: MixtureRequest,

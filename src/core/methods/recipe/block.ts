@@ -78,7 +78,7 @@ export const parseSettings = <Block extends z.ZodObject>(
 ): z.output<Block> => {
   if (!isObject(given)) throw faultIn(block, [], { key: block ?? 'file', reason: 'not a mapping' });
   const keys = keysOf(schema);
-  // Reports a misspelt key alone, because the intended one would seem to be missing.
+  // Reports only the misspelt key, because the intended key would seem missing too.
   const unknown = Object.keys(given).find((key) => !keys.includes(key));
   if (unknown !== undefined) throw unknownKeyOf(block ?? 'file', unknown, keys);
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [toCamelCase(key), value]));

@@ -222,7 +222,7 @@ const compileUnder = (path: RecipePath, compiled: Compiled): Compiled => ({
 const checkParameters = (method: Method<never>, given: Readonly<Record<string, unknown>>): never => {
   const result = method.schema.safeParse(given);
   if (!result.success) {
-    // Reports a misspelt parameter alone, because the intended one would seem to be missing.
+    // Reports only the misspelt parameter, because the intended parameter would seem missing too.
     const { issues } = result.error;
     throw fromIssue(issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0], given, method);
   }

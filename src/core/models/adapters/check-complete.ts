@@ -38,7 +38,7 @@ const moduleOf = (parameter: string): string => parameter.slice(0, Math.max(0, p
 const layerNumber = /(?<=\.)\d+(?=\.)/g;
 
 /**
- * Returns modules that lack factors but have them in another layer; none if the configuration selects layers.
+ * Returns modules that lack factors in a layer but have them in another; none if the configuration selects layers.
  */
 const missingModules = (base: CheckpointIndex, { pairs, changes, config }: Adapter): readonly string[] => {
   const { targetModules, raw } = config;

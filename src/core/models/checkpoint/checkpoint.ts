@@ -67,7 +67,7 @@ export interface CheckpointIndex extends Origin {
   /** Tensors by their names in the files, if reading renamed them. */
   readonly stored?: ReadonlyMap<string, TensorReference>;
   readonly config: Readonly<Record<string, unknown>> | undefined;
-  /** Set if `config` is from `--config`: `withFiles` if the side files are too. */
+  /** Set if `config` is from `--config`; `withFiles` if side files are too. */
   readonly configGiven?: 'alone' | 'withFiles';
   /**
    * Changes to `config.json`: keys that the tensors contradict or an adapter changes; undefined removes a

@@ -98,7 +98,6 @@ const openFile = async (
   neededBy: string,
   { statedContent, missingBytes }: KnownOfFiles,
 ): Promise<OpenedFile> => {
-  // Refuses other kinds of files below.
   const handle = await openInput(path).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT')
       throw new LayerloomError('FILE_MISSING', { file: path, neededBy }, { cause });

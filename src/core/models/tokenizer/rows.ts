@@ -19,9 +19,9 @@ export interface Missing {
 }
 
 /**
- * Returns which rows each model supplies for an output of `rows` rows. A missing token gets the row of the
- * only model that has it, or the base's, or the mean of all that have it, or zeros. An output row without a
- * token is the model's own row or, if the model has a token there, the row of the first model that has none.
+ * Returns which rows each model supplies for an output of `rows` rows. A missing token gets the row of the only model
+ * that has it, the base's row, the mean of all models that have it, or zeros. An output row without a token is the
+ * model's own row or, if the model has a token there, the row of the first model without one.
  *
  * @throws INVALID_PARAMETER if a token's source has no row for it
  */

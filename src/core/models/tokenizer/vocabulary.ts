@@ -52,7 +52,7 @@ export interface TokenizerRequest {
   readonly padToMultipleOf?: number;
 }
 
-/** How to make missing rows: sums of shared tokens' rows, subwords' means, the mean of all, or zeros. */
+/** Source of missing rows: sums of shared tokens' rows, subwords' means, the mean of all rows, or zeros. */
 export const newRows = ['omp', 'subword', 'mean', 'zero'] as const;
 
 export interface TransplantRequest {

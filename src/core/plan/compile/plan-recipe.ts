@@ -226,7 +226,6 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
       cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
-      // Repeated sources are read once.
       cost.bytesToRead += bytesOfSources(distinctSources(sourcesRead(expression), idOf));
       for (const { sources } of passesOf(expression))
         cost.bytesToMeasure += bytesOfSources(distinctSources(sources, idOf));

@@ -17,9 +17,8 @@ export interface Stage<M extends BatchMerge> {
 }
 
 /**
- * Orders merges in stages, each reading an input byte once. Merges named by `first` come first. Then
- * follow, by entry and language, merges of mostly copied layers and shared averages. All others, such as
- * soups, come together at the end.
+ * Orders merges in stages, each reading an input byte once. Merges named by `first` come first. Then, by entry and
+ * language, come merges of mostly copied layers and shared averages. All other merges, such as soups, are last.
  *
  * @param isWanted selects the shards to make, without changing the order
  * @param first patterns of names, in which `*` stands for any text, most urgent first

@@ -8,7 +8,7 @@ import { baseOf } from '../../../core/plan/compile/adapters/named-base.js';
 const backendOfAdapters = 'hf';
 
 /**
- * Returns `pretrained`, and `peft` for an adapter.
+ * Returns the model arguments `pretrained` and, for an adapter, `peft`.
  *
  * @param path from `pathToLoad`, or a merge's directory
  * @throws ADAPTER_UNSUPPORTED if the back end is not `hf`; BASE_NEEDED, NOT_AS_LOADED, READ_FAILED

@@ -22,7 +22,6 @@ export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | und
   const names = textsOf(merge, 'run', [...runs.keys()]);
   const wanted = stepsOf(merge);
   const given = window?.value.kind === 'leaf' ? window.value.value : undefined;
-  // The recipe's check refuses other types.
   const least = typeof given === 'number' ? given : 1;
   const subjects = names.flatMap((name) => {
     const { path, steps } = valueAt(runs, name);

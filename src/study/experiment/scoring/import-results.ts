@@ -36,8 +36,8 @@ export interface ImportOutcome {
 }
 
 /**
- * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. A harness result goes to
- * the model whose paths, of checkpoint and adapter, end like those given to the harness. From another experiment or a directory of
+ * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. A harness result goes to the model
+ * whose checkpoint and adapter paths end like the paths given to the harness. From another experiment or a directory of
  * `evaluateModels`, results of equal weights are imported.
  *
  * @param directory of the experiment

@@ -16,7 +16,7 @@ const swapsIn = (board: Board, language: string): readonly Configuration[] =>
 
 /**
  * Tests whether the grid's configurations are "largely equivalent within this range" (§4.1): each against the
- * default, within the margin, with p adjusted over all of them. Only made if a margin is given.
+ * default, within the margin, with p adjusted over all of them. Made only if a margin is given.
  */
 export const equivalence = (board: Board): ScoreTable[] =>
   board.margin === undefined

@@ -54,7 +54,7 @@ export const rangeOfDifference = ([least, most]: Range): Range => {
   return Number.isFinite(widest) ? [-widest, widest] : unbounded;
 };
 
-/** Returns a metric's range; unbounded if unknown, or if a score is outside. */
+/** Returns a metric's range; unbounded if the range is unknown or a score is outside it. */
 export const rangeOf = (metric: string, scores: readonly number[]): Range => {
   const range = ranges[scaleOf(metric).unit](metric);
   return scores.every((score) => score >= range[0] && score <= range[1]) ? range : unbounded;

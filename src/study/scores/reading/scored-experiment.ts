@@ -24,7 +24,7 @@ export interface ScoredModel {
   /** Merge's name without language and pair: `default`, `grid/b3-u0-tb0-tu0-uniform`. Null for references. */
   readonly variant: string | null;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Path of the checkpoint; null if only results are known. */
+  /** Path of the checkpoint; null if only its results are known. */
   readonly path: string | null;
   /** Results by the harness's task name. */
   readonly results: ReadonlyMap<string, EvaluationResult>;

@@ -33,7 +33,7 @@ export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
   `${task ?? ''}+${languageExpert ?? ''}`;
 
 /**
- * Returns an experiment's search space. A configuration in two entries is named after the larger.
+ * Returns an experiment's search space. A configuration in two entries is named by the larger entry.
  *
  * @param standard the default's name; default: the entry `default`, else the first configuration
  * @throws SEARCH_INVALID for an unknown default, or without merges

@@ -99,7 +99,7 @@ export class Claim implements AsyncDisposable {
     return isPlaced ? record : undefined;
   }
 
-  /** Makes the partial file read-only and durable. @returns undefined if it does not exist */
+  /** Makes the partial file read-only and durable. @returns undefined if the file does not exist */
   async #sync(
     bytes: number,
     written: FileHandle | undefined,

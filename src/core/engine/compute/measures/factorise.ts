@@ -28,7 +28,7 @@ export interface FactorTarget {
 }
 
 export interface Factors {
-  /** The rank used. 0 if Δ is 0, or if it has NaN or infinity and nothing was written. */
+  /** The rank used; 0 if Δ is 0, or if Δ has NaN or infinity and nothing was written. */
   readonly rank: number;
   readonly squares: number;
   /** ‖Δ − left·right‖²_F, with rounded factors. */

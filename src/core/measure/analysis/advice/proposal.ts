@@ -34,7 +34,7 @@ const usualMargin = 1 / 4;
 /** The choice is nearly a tie if these margins give different counts. */
 const margins = [usualMargin / 2, usualMargin, 2 * usualMargin];
 
-/** From this common share on, two experts count as changing the same layers. */
+/** Common share from which two experts count as changing the same layers. */
 export const mostCommon = 0.9;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

@@ -27,7 +27,7 @@ const [mostLeft, mostLeftInOne] = [0.1, 0.25];
 /** Maximum difference between an element and what the weights give, in units in the last place. */
 const mostUnits = 2;
 
-/** Weights nearer to the recipe's count as the recipe's, rounded. */
+/** Distance from the recipe's weights below which weights count as the recipe's, rounded. */
 const leastApart = 0.004;
 
 /** Largest relative distance between the expected changes and a weighted sum of the inputs. */
@@ -190,7 +190,7 @@ const rangeOf = (samples: readonly Sampled[], sum: number): readonly [number, nu
       const [rest, half] = [value - sum * (b[at] ?? 0), unit / 2];
       const ends = [(rest - half) / distance, (rest + half) / distance].sort((x, y) => x - y);
       const [from, to] = ends.map((end) => Math.min(most, Math.max(least, end))) as [number, number];
-      // The ends of a range are ties, which round to even.
+      // The ends of a range are ties, and ties round to even.
       const inward = (value / unit) % 2 === 0 ? -tiny : tiny;
       const low = Math.ceil((from - least) / step + inward);
       const high = Math.floor((to - least) / step - inward);

@@ -117,7 +117,7 @@ export const scaled = fault('scaled', async (evidence, names) => {
   };
 });
 
-/** A tensor counts as edited if at most this share of its elements differs. */
+/** Maximum share of differing elements in a tensor that counts as edited. */
 const mostEdited = 0.02;
 
 /** Minimum size of an edited tensor; in smaller ones, few elements are many. */

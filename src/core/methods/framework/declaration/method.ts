@@ -53,7 +53,7 @@ export interface TaskVectorStatistics {
       }
     >
   >;
-  /** By tensor: a MAV per row; NaN if the row contains NaN or infinity. */
+  /** The MAV of each row, by tensor; NaN for a row with NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
@@ -66,7 +66,7 @@ export interface Statistics {
   readonly majoritySign: MajoritySign;
 }
 
-/** 0 for a tie. */
+/** The sign is 0 for a tie. */
 export type MajoritySign = -1 | 0 | 1;
 
 export const noStatistics: Statistics = { taskVectors: [], thresholds: [], majoritySign: 0 };

@@ -16,8 +16,8 @@ export interface CustomMethods {}
 /** The tokenizer and vocabulary of a merge. */
 export interface TokenizerParameters {
   /**
-   * - `auto` (default): the union of vocabularies, with at least as many rows as the largest model. Fails if
-   * a shared token has different ids.
+   * - `auto` (default): the union of vocabularies, with at least as many rows as the largest model. Fails if a shared
+   * token has two ids.
    * - `strict`: fails if vocabularies differ.
    * - `union`: all tokens, the base's first; `base`: tokens of the base, or of the first model; a model: its
    * tokens. As many rows as tokens, as in mergekit.

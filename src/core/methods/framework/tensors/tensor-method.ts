@@ -80,7 +80,7 @@ const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
     ...perModel,
   };
   const schema = z.strictObject(shape).transform((raw, context) =>
-    // Reports a misspelt parameter alone, because the intended one would seem to be missing.
+    // Reports only the misspelt parameter, because the intended parameter would seem missing too.
     context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
   );
   return Object.assign(schema as z.ZodType<TensorRecipe>, { shape });

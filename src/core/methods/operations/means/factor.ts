@@ -45,8 +45,8 @@ export const factor = {
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
   ...madeWhole,
-  // Counts in float64: the basis, four small squares, and perhaps a second basis; in float32: the basis,
-  // perhaps the product with both factors, and for each tile the sum and each term.
+  // A thread's memory: in float64 the basis, four small squares and perhaps a second basis; in float32 the basis,
+  // perhaps the product with both factors, and each tile's sum and terms.
   threadBytes: ({ side, shape: [rows, columns], terms }, shape) => {
     const rank = Number(shape[side === 'left' ? 1 : 0]);
     const width = sketchOf(rank, Math.min(rows, columns));

@@ -32,8 +32,8 @@ export const regMean = {
     const inputs = shape.at(-1) ?? 1;
     return terms.flatMap(() => [shape, [inputs, inputs]]);
   },
-  // Counts in float64: half of the system and, for 512 rows, the right-hand side; in float32, for 512 rows:
-  // each W twice, and the result.
+  // A thread's memory: in float64 half of the system and, for 512 rows, the right-hand side; in float32, for 512 rows,
+  // each W twice and the result.
   threadBytes: ({ terms }, [outputs = 1, inputs = 1]) =>
     4 * inputs ** 2 + Math.min(512, outputs) * inputs * (8 + 8 * terms.length + 2),
   lighter: () =>

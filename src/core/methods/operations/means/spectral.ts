@@ -33,9 +33,9 @@ export const spectral = {
     base: to(formula.base),
     sources: formula.sources.map(to),
   }),
-  // Counts for `iso_c`: the change in float64 and half of the system. For `tsv_m`: two changes, and the
-  // smaller side of all kept vectors. For both, in 512 rows: the float64 solution, each source twice in
-  // float32, and the result.
+  // A thread's memory for `iso_c`: the change in float64 and half of the system. For `tsv_m`: two changes, and the
+  // smaller side of all kept vectors. For both, in 512 rows: the float64 solution, each source twice in float32, and
+  // the result.
   threadBytes: ({ rule, sources }, [rows = 1, columns = 1]) => {
     const extent = Math.min(rows, columns);
     const matrices = { iso_c: [8, 4], tsv_m: [16, 12] } as const;

@@ -120,7 +120,6 @@ const boundAt = (
   share: number,
   early: boolean,
 ): MagnitudeBound => {
-  // Any cutoff will do: zeros are 0 whether kept or dropped.
   if (bits === 0) return { bits, cutoff: 0, early: true };
   const rows = elements / columns;
   const above = Math.min(rows, Math.round(share * rows)) * columns;

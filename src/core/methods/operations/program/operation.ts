@@ -19,7 +19,7 @@ export interface Statistic<T> {
 /** A number that recipes may vary over layers and modules, for charts. */
 export interface Figure<T> {
   readonly name: string;
-  /** The operand that it belongs to; null for the whole formula. */
+  /** The operand that the number belongs to; null for the whole formula. */
   readonly of: T | null;
   readonly value: number;
 }
@@ -51,7 +51,7 @@ export interface Operation<Unparsed, Worded, Valued> {
   operandShapes?(formula: Unparsed, shape: Shape): readonly Shape[];
   /** Number of rows in a group that slices must not divide; default: no groups. */
   rowsTogether?(formula: Unparsed): number;
-  /** Returns why the formula cannot compute `target`. Needed because plans may come from other programs. */
+  /** Returns why the formula cannot compute `target`; checked because plans may come from other programs. */
   refusal?(formula: Unparsed, target: Target): string | undefined;
   describe(formula: Worded): string;
   /** Numbers as set in recipes; `shape` is the result's. */

@@ -151,7 +151,7 @@ const modelStock: GramRule = (gram) => {
 
 interface NamedRule {
   readonly coefficients: GramRule;
-  /** True for valid parameters. Needed because plans may come from other programs. */
+  /** True for valid parameters; checked because plans may come from other programs. */
   readonly accepts: (parameters: RuleParameters, count: number) => boolean;
 }
 

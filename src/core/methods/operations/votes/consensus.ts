@@ -131,7 +131,7 @@ export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): bo
 /** Task vectors with a smaller norm are not rescaled, as in mergekit. */
 const leastNorm = 1e-7;
 
-/** Searches all bounds together, and sums all norms in one pass. */
+/** Finds the bounds of all task vectors together, and sums all norms in one pass. */
 const prune = async (
   all: readonly { readonly change: Value; readonly pruning: Pruning | null }[],
   to: Lowering,

@@ -57,7 +57,7 @@ export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
   readonly parts: readonly string[];
   readonly shared?: readonly string[];
   readonly mayBeEmpty?: true;
-  /** Parts may have more than `mostSmall` elements. */
+  /** Set if parts may have more than `mostSmall` elements. */
   readonly mayBeLarge?: true;
   /** Keys of `adapter_config.json` that affect the result. */
   readonly keys: Keys;

@@ -13,7 +13,7 @@ export interface JsonFault {
 }
 
 export interface JsonFile<T> {
-  /** Must check without transforming. */
+  /** The schema must check without transforming. */
   readonly schema: ZodType<T>;
   /** The kind of file, for errors: `the record of an experiment`. */
   readonly what: string;

@@ -34,7 +34,7 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
   }
 };
 
-/** Refuses models with different layers, because a merge has one configuration. */
+/** Refuses models whose layers differ in settings, because a merge has one configuration. */
 const checkLayers = (
   { checkpoint: a, architecture: { stacks, layers } }: OpenedModel,
   { checkpoint: b }: OpenedModel,

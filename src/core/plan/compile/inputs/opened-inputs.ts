@@ -152,7 +152,7 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
       );
   const config = recipe.config === undefined ? [] : [inputs.indexOf(recipe.config)];
   const kept = [...new Set([...wanted, ...bases, ...config])];
-  // In a batch, another recipe may use the model in another role.
+  // Ignores roles, because another recipe of a batch may use the model in another role.
   const roles = kept.map((index) => references.find(({ at }) => at === index)?.role);
   const { session } = inputs;
   return session.remember(subsets, [session.idOf(inputs), kept, roles], () => subsetOf(inputs, kept, roles));

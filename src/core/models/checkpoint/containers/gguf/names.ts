@@ -63,7 +63,7 @@ export const blockOf = (name: string): number | undefined => {
   return number === undefined ? undefined : Number(number);
 };
 
-/** Factors for positions. transformers computes them from `config.json`. */
+/** Factors for positions, which transformers computes from `config.json`. */
 export const positionFactors = 'rope_freqs.weight';
 
 export const isNorm = (name: string): boolean => name.endsWith('norm.weight');

@@ -131,7 +131,7 @@ export class Machine {
       throw invalidTorchFile(this.file, 'its pickle sets items of no dictionary');
     for (let at = 0; at < items.length; at += 2) {
       const given = itemAt(items, at);
-      // In Python, True equals 1.
+      // Python treats the keys True and 1 as equal.
       const key = typeof given === 'boolean' ? Number(given) : given;
       // For duplicate keys, Python keeps the last value, other readers the first.
       if (dict.items.has(key))

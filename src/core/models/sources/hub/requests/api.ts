@@ -62,7 +62,7 @@ async function* listPages(
 
 const mostFiles = 200_000;
 
-/** Maximum size of a file: more than any on the hub, less than file systems allow. */
+/** Maximum size of a file: above any file on the hub, below file systems' limits. */
 const mostBytes = 2 ** 42;
 
 const isSize = (size: unknown): size is number =>

@@ -25,7 +25,7 @@ const decoded = (answer: Answer): Readable => {
 /**
  * Reads an answer's decompressed bytes.
  *
- * @param most limits: bytes, and time in stall timeouts
+ * @param most limits on bytes, and on time in stall timeouts
  * @throws HUB_UNAVAILABLE if the answer does not end; TransientError
  */
 export const readAll = async (

@@ -109,7 +109,7 @@ const parsedBy =
 
 const ofModel = (rest: string): RegExp => new RegExp(`^/api/models/[^/]+/[^/]+/${rest}`);
 
-/** Checks by path; other answers pass unchecked. */
+/** Checks of answers by path; answers for other paths pass unchecked. */
 const checks: readonly (readonly [RegExp, Check])[] = [
   [ofModel('preupload/'), checkPreupload],
   [/\.git\/info\/lfs\/objects\/batch$/, checkBatch],
