@@ -1,6 +1,6 @@
 // @ts-check
-// A process of schedules.mjs: runs command lines from standard input one after another, each in turns with
-// other processes, and prints their output as JSON.
+// A process of schedules.mjs: runs command lines from standard input one after another, taking turns with other
+// processes, and prints their output as JSON.
 import { readSync, writeSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -81,7 +81,7 @@ const someCall = ({ one }, of) => {
   return one(of.filter((call) => call.kind === kind));
 };
 
-/** Effects that others see: a process dies before or after one. */
+/** Calls whose effects other processes see: a process dies before or after such a call. */
 const seen = [...changing, 'send'];
 
 /**
@@ -211,16 +211,16 @@ const isLasting = ({ kind, path, action, number }) => {
 };
 
 /**
- * Applies the fault to one call, or to it and all later ones. @param {Dice} dice @param {Fault} fault
+ * Applies the fault to one call, or to this and all later calls. @param {Dice} dice @param {Fault} fault
  * @returns {Fault}
  */
 const perhapsAlways = ({ below }, fault) =>
-  // No system is interrupted for ever or never reads a byte.
+  // No system interrupts every call for ever, or never reads a byte.
   below(4) === 0 && isLasting(fault) ? { ...fault, onwards: true } : fault;
 
 /**
- * Chooses the faults of a seed. Every other seed takes the next mishap of a single call, so that each happens
- * once before any is repeated. The others combine faults of several calls at random.
+ * Chooses the faults of a seed. Every second seed takes the next mishap of a single call, so that each happens once
+ * before any is repeated. All other seeds combine faults of several calls at random.
  *
  * @param {number} seed
  * @param {number} turn number of smaller seeds of the workload

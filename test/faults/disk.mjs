@@ -1,7 +1,7 @@
 // @ts-check
 // A disk rebuilt from the log of a run's calls: its possible states after a power cut. Only synced data is
-// certain. Any pages of later file contents, or parts of one, may exist, and any later directory entries;
-// each rename is atomic.
+// certain. Any pages of later file contents, or parts of a page, may exist, and any later directory entries. Each
+// rename is atomic.
 import { linkSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

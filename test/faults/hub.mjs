@@ -414,7 +414,7 @@ const wrongStates = ({ uploads }, { after }, stdout) => {
   /** @type {import('../../src/index.js').PushResult} */
   const { files, bytesSent } = JSON.parse(stdout);
   const copied = new Set(uploads.copied.map(({ sha256 }) => sha256));
-  // Others are in the commit.
+  // All other files are in the commit.
   const large = files.filter(({ name, state }) => name.endsWith('.safetensors') && state === 'sent');
   const most = large.reduce((sum, { bytes }) => sum + bytes, 0);
   return [

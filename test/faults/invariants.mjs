@@ -149,8 +149,8 @@ export const wrongWholes = (wholes, { before, after }, found) =>
   });
 
 /**
- * Files of a directory and sockets that this process opened and leaves open. Waits a little: if one of
- * several concurrent calls failed, others may still be ending.
+ * Files of a directory and sockets that this process opened and leaves open. Waits a little: if one of several
+ * concurrent calls failed, other calls may still be ending.
  *
  * @param {string} directory @param {ReadonlySet<string>} before earlier result of `openPaths`
  */

@@ -106,7 +106,7 @@ let found = 0;
 for (let round = first; round < first + count; round += 1) {
   const dice = diceOf(round);
   const wrong = [];
-  // Each round has its own names: a client caches for a while what another one removed.
+  // Each round has its own names: a client caches for a while what another client removed.
   const places = mounts.map((mount) => join(mount, `round-${round}`));
   for (const place of places) mkdirSync(join(place, 'work'), { recursive: true });
   writeInputs(placeOf(places[0] ?? ''));
@@ -143,7 +143,7 @@ for (let round = first; round < first + count; round += 1) {
   for (const [index, place] of places.entries()) {
     const name = 'ab'.charAt(index);
     if (wrong.length > 0) break;
-    // Each client reads what the other wrote.
+    // Each client reads the other client's files.
     const other = places[1 - index] ?? '';
     const found = weightsOf(other, name);
     for (const [at, merge] of merges.entries())

@@ -1,6 +1,6 @@
-// The seam of the fault simulator (README.md). Preloaded, it intercepts calls on files, sockets, processes,
-// threads and the clock. It fails, shortens or delays the calls that a list of faults names, kills the
-// process at one, and logs changes of the disk. Calls on paths outside the root pass through.
+// The library of the fault simulator (README.md). Preloaded, it intercepts calls on files, sockets, processes, threads
+// and the clock. It fails, shortens or delays the calls that a list of faults names, kills the process at such a call,
+// and logs changes of the disk. Calls on paths outside the root pass through.
 //
 // A process controls it by opening paths below `control`, or by a file of the same lines named in
 // LAYERLOOM_FAULTS. A fault is a line `fault KIND PATH OCCURRENCE ACTION`. A call is identified by its kind,
@@ -241,8 +241,8 @@ struct Fate {
     bool isShort = false, isLast = false;
 };
 
-/// Counts a call. If a fault matches, waits, ends the process or returns how the call fails.
-/// @param changes true for a call that changes the disk or that others see: a frozen process makes none
+/// Counts a call. If a fault matches, waits, ends the process or returns how the call fails. @param changes true for a
+/// call that changes the disk or that other processes see: a frozen process makes no such call
 Fate decide(const char* kind, const std::string& path, bool changes) {
     turns::before(kind, path);
     Fate fate;
@@ -306,7 +306,7 @@ Result made(const Fate& fate, Result result) {
     return result;
 }
 
-// The log: a line of fields separated by tabs, the last one the number of bytes that follow.
+// The log: a line of fields separated by tabs; the last field is the number of bytes that follow.
 
 std::uint64_t inodeOf(int fd) {
     struct stat found;
@@ -649,7 +649,7 @@ ssize_t moving(bool writes, int fd, Whole whole, Part part) {
     return made(fate, fate.isShort ? part() : whole());
 }
 
-/// Half of a length, but at least one byte if there is any.
+/// Half of a length, but at least one byte unless the length is 0.
 std::size_t half(std::size_t length) { return length < 2 ? length : length / 2; }
 
 ssize_t wrote(int fd, off_t offset, const void* bytes, ssize_t n) {
@@ -868,7 +868,7 @@ void renumber(const std::string& path, struct statx* found) {
     const bool isPartial = path.ends_with(".partial") || path.ends_with(".incomplete") ||
                            path.find("/layerloom-store.json.") != std::string::npos ||
                            path.find("/partial/") != std::string::npos;
-    // By the clock their ages are told.
+    // The clock decides how old they are.
     if ((isClaim || isPartial || isResult) && !path.ends_with("/clock")) {
         found->stx_mtime.tv_sec -= age;
         found->stx_ctime.tv_sec -= age;

@@ -106,7 +106,8 @@ const withoutCache = (tree) =>
   withoutCaches(new Map([...tree].filter(([name]) => !name.startsWith('cache/'))));
 
 /**
- * Network faults happen once: a permanent one is retried for minutes. @param {Fault} fault @returns {Fault}
+ * Network faults happen once, because a permanent fault would be retried for minutes. @param {Fault} fault @returns
+ * {Fault}
  */
 const passing = ({ onwards, ...fault }) =>
   onwards === undefined || /^(answer|connect|lookup|receive|send)$/.test(fault.kind)

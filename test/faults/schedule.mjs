@@ -46,7 +46,7 @@ const most = 50_000;
 const patienceMs = 120_000;
 
 /**
- * Hosts: names and boots. Two share the first one's name: one is that host before its boot, the other a
+ * Hosts, as names and boots. Two hosts share the first host's name: one is that host before its boot, the other is a
  * different host.
  */
 const hosts = [

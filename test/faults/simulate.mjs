@@ -34,7 +34,7 @@ if (process.env['LAYERLOOM_FAULTS_ROOT'] === undefined) {
     env: {
       ...process.env,
       ...{ LAYERLOOM_FAULTS_ROOT: root, LD_PRELOAD: library, HOME: home, TMPDIR: join(root, 'tmp') },
-      // More threads spent a fifth of the processor time waiting for one another.
+      // With more threads, a fifth of the processor time was spent waiting.
       UV_THREADPOOL_SIZE: '1',
       ...{ XDG_CACHE_HOME: join(home, 'cache'), XDG_STATE_HOME: join(home, 'state') },
     },

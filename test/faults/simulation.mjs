@@ -293,10 +293,10 @@ export class Simulation {
       );
     const isPart = workload.goesOnWithout?.test(outcome.stderr) ?? false;
     const isDone = outcome.code === 0 && !isDead && !isPart;
-    // After skipping some it may have scored more of the others: their results stay.
+    // After skipping some models it may have scored more of the others, whose results stay.
     const isOther = (/** @type {string} */ one) => isPart && /\bevaluations\/.* is left over$/.test(one);
     if (isDone) wrong.push(...wrongResult(reference.after, found, outcome.stderr));
-    // Leftovers must be gone after the next command, when dead claims are minutes old.
+    // The next command must remove leftovers, when dead claims are minutes old.
     const isLeft = wrong.length > 0 && wrong.every((one) => one.endsWith('is left over'));
     if (isLeft || (!isDone && wrong.length === 0)) {
       say('age', 600);
@@ -328,7 +328,7 @@ export class Simulation {
     const { work } = this.#place;
     // A fifth of the cuts follow the end: everything that the command reported must exist.
     const isDone = dice.below(5) === 0;
-    // Half of the others follow a change of names, on which most guarantees depend.
+    // Half of the other cuts follow a change of names, on which most guarantees depend.
     const named = entries.flatMap(({ what }, index) =>
       /^(rename|exchange|link|unlink)$/.test(what) ? [index] : [],
     );

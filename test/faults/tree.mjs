@@ -26,8 +26,7 @@ const withoutRandom = (name) =>
     .replace(/(layerloom-(former|removed)-)[0-9a-f]{8}/g, '$1#');
 
 /**
- * Reads a tree that may still change: after one of several concurrent calls failed, others may still be
- * ending.
+ * Reads a tree that may still change: after one of several concurrent calls failed, other calls may still be ending.
  *
  * @param {string} root @returns {Promise<Tree>}
  */

@@ -70,8 +70,7 @@ struct Shared {
     std::atomic<std::uint32_t> lock;
     std::uint32_t turns, most, isHung;
     std::uint64_t random;
-    /// Out of 256: how likely a process keeps the turn, and how likely a sleeper wakes while others could
-    /// run.
+    /// Chances out of 256: that a process keeps the turn, and that a sleeper wakes while other processes could run.
     std::uint32_t stays, wakes;
     std::int32_t last;
     std::uint32_t passedCount;
@@ -253,7 +252,7 @@ void decide() {
     give(unit, die);
 }
 
-/// Waits for a turn, and meanwhile checks whether others have died.
+/// Waits for a turn, and meanwhile checks whether other processes have died.
 Turn waitFor(Unit& unit) {
     for (;;) {
         const auto turn = static_cast<Turn>(unit.turn.exchange(noTurn));

@@ -1,10 +1,10 @@
 // Turns of several processes over one directory. Each process waits before a call for its turn, which a
-// random generator gives, so that a seed is a schedule. They share a file in memory; the last one to wait
-// decides who continues.
+// random generator gives, so that a seed is a schedule. They share a file in memory; the last process to wait decides
+// which continues.
 //
-// Two threads of a process matter: the main one and that of libuv's pool (UV_THREADPOOL_SIZE=1). The process
-// is quiet when each waits for its turn, for work, or for time to pass. Time passes only by decision: a
-// chosen sleeper has slept.
+// Two threads of a process matter: the main thread and libuv's pool thread (UV_THREADPOOL_SIZE=1). The process is quiet
+// when each waits for its turn, for work, or for time to pass. Time passes only when a sleeper is chosen, which has
+// then slept.
 #pragma once
 
 #include <sys/stat.h>

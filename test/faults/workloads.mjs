@@ -123,7 +123,7 @@ const ofOut = (workload) => ({
   ...workload,
 });
 
-/** Models on the hub: one of a single file, and one with a file for each layer. @param {Place} place */
+/** Models on the hub: a model of a single file, and a model with a file for each layer. @param {Place} place */
 const onHub = ({ inputs }) => ({
   'org/math': join(inputs, 'large-math'),
   'org/swh': join(inputs, 'layered', 'large-swh'),
@@ -149,7 +149,7 @@ const swapOfHub = ({ work }, ...more) => [
   ...['-o', join(work, 'out'), '--download', ...more],
 ];
 
-/** Merges that are pushed one after the other. @param {Place} place @param {RunCommand} run */
+/** Merges that are pushed one after another. @param {Place} place @param {RunCommand} run */
 const merges = async ({ inputs }, run) => {
   for (const [name, weights] of [
     ['pushed', '1,1'],
@@ -344,7 +344,7 @@ const all = {
     again: pushOfHub,
     hub: {
       models: layeredOnHub,
-      // Not the middle layer, which it could.
+      // Does not copy the middle layer, although the hub could.
       uploads: { copies: (_, name) => !name.startsWith('model-00003-') },
       push: pushedFirst('pushed-of-hub'),
     },

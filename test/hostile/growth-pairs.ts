@@ -6,7 +6,7 @@ import { type Door, readDoor } from './doors.js';
 import type { Growth } from './growth.js';
 
 /**
- * Two places that grow together, in one file or in two that a command reads: work may grow as their product.
+ * Two places that grow together, in one file or in two files of one command: work could grow as their product.
  */
 export interface GrowthPair {
   readonly label: string;

@@ -12,8 +12,7 @@ const chosen = process.env['LAYERLOOM_DOOR'];
 const sample = 10;
 
 /**
- * Numbers of added entries. Each is four times the one before, so that tables that double begin at the same
- * share of each.
+ * Numbers of added entries. Each is four times the number before, so that tables that double are equally full at each.
  */
 const counts = [125, 500, 2000] as const;
 /**

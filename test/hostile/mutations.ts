@@ -79,8 +79,8 @@ const wholeTexts = (text: string): Mutation[] => {
 };
 
 /**
- * A JSON document, or YAML written as JSON: each value replaced by each strange one, or removed; and whole
- * texts.
+ * Mutations of a JSON document, or YAML written as JSON: each value is replaced by each strange value, or removed; also
+ * whole texts.
  */
 export function* ofJson(text: string): Generator<Mutation> {
   yield* wholeTexts(text);

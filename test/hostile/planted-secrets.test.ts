@@ -16,7 +16,7 @@ import { cli } from '../fixtures/cli.js';
 import { generator } from '../fixtures/numbers.js';
 import { someCommit } from '../fixtures/range-cache.js';
 
-// A cache that others write to, beside the user's secrets, and models with a stranger's texts.
+// A cache that other users write to, beside the user's secrets, and models with a stranger's texts.
 
 const count = cases(500, 2000);
 
@@ -131,7 +131,8 @@ const change = ({ one, some, below }: Chance, { own, secrets, elsewhere, outside
     ...[...outside, elsewhere, dirname(elsewhere), dirname(dirname(own))],
     ...[join(dirname(own), 'models--org--b'), join(dirname(own), 'models--org--b', 'snapshots', someCommit)],
   ]);
-  // A file by others holds only what they know: paths and commits, and a secret only where they have one.
+  // A stranger's file contains only what the stranger knows: paths and commits, and a secret only if the stranger has
+  // it.
   const content = one([
     () => some(wayParts, 8, '/'),
     () => relative(join(own, 'snapshots'), one([...secrets, elsewhere])),

@@ -59,7 +59,7 @@ const tryFile = async (
   for (const [label, content] of contents)
     for (const args of commands)
       for (const more of modes) {
-        // An object is a valid configuration, and is compared and planned as one.
+        // An object is a valid configuration, and is compared and planned like any configuration.
         if (/^(config|tokenizer).*\.json$/.test(basename(file)) && /^JSON of/.test(label)) continue;
         writeFileSync(file, content);
         const { stdout, stderr } = await cli([...args, ...more]);

@@ -20,7 +20,7 @@ const indexIn = (self: unknown, what: unknown, from: number): number =>
   typeof self === 'string' ? indexOfText.call(self, String(what), from) : indexOf.call(self, what, from);
 const whole: Amount = (self) => lengthOf(self);
 const made: Amount = (_self, _args, result) => lengthOf(result);
-/** A splice counts the removed elements and those that move up. */
+/** A splice counts the removed elements and the elements that move up. */
 const spliced: Amount = (self, [from], result) =>
   lengthOf(result) + Math.max(0, lengthOf(self) - Number(from));
 /** A match counts from its `lastIndex` to the match's end, or to the text's. */

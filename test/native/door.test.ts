@@ -224,7 +224,7 @@ const combineJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
 });
 
-/** Row 0 sums two, row 2 one, the others none. */
+/** Row 0 sums two rows, row 2 sums one, and other rows sum none. */
 const combination = {
   starts: Float64Array.of(0, 2, 2, 3, 3),
   terms: Float64Array.of(0, 0.5, 2, -1, 1, 3),
@@ -655,7 +655,7 @@ const everyMeasure: { readonly [Kind in Measure['kind']]: Measure & { readonly k
 describe('the native door takes every measure, into as many numbers as its type says,', () => {
   it.each(Object.values(everyMeasure))('$kind', (measure) => {
     const { program } = analysis(openFiles());
-    // Some stand beside magnitudes alone.
+    // Some measures are valid only beside magnitudes.
     const measures =
       measure.kind === 'overlaps' || measure.kind === 'nonFinite' ? [magnitudes, measure] : [measure];
     const out = measures.map((one) => new Float64Array(sizeOf(one, program)));

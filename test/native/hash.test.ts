@@ -59,7 +59,7 @@ describe.skipIf(!isThere)('SHA-256 by the processor is that of node:crypto', () 
 
   it('of large files, in any parts', () => {
     const directory = temporaryDirectory();
-    // More than one window each, and no whole number of blocks.
+    // Each file has more than one window, and not a whole number of blocks.
     const files = [9 * 2 ** 20 + 17, 5 * 2 ** 20 + 63].map((length) => {
       const content = bytesOf(length, length);
       return { content, fd: fileOf(directory, content) };

@@ -270,8 +270,8 @@ void everyUpperHalfOfAFloat32() {
 }
 
 #ifdef __x86_64__
-/// x86 flags computations with subnormals, which are a hundred times slower; those of small formats are
-/// normal numbers in float32.
+/// x86 flags computations with subnormals, which are a hundred times slower. Subnormals of small formats are normal
+/// numbers in float32.
 void noSubnormalIsComputedWith() {
     for (const DType from : {DType::F16, DType::F8_E4M3, DType::F8_E5M2}) {
         Input every{from, 0.5, std::vector<std::byte>(patterns(from) * sizeOf(from)), 0};
@@ -641,7 +641,7 @@ std::uint32_t magnitudeOf(float x) {
     return bits;
 }
 
-/// All NaN are equal: a later kernel makes those of task vectors canonical.
+/// All NaN count as equal: a later kernel makes NaN of task vectors canonical.
 void same(const char* isa, const char* what, const float* expected, const float* actual, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t want, got;
@@ -670,7 +670,7 @@ void checkFloats(const char* what, const std::vector<float>& expected, std::size
     }
 }
 
-/// By the contract: larger magnitudes are above, and equal ones with an index on the right side.
+/// By the contract, larger magnitudes are above a bound, and equal magnitudes if their index is on the right side.
 bool isAbove(const Bound& bound, std::uint32_t magnitude, std::uint64_t index) {
     if (magnitude != bound.bits) return magnitude > bound.bits;
     return bound.early ? index < bound.cutoff : index >= bound.cutoff;
@@ -738,7 +738,8 @@ void chance() {
     }
 }
 
-/// Elements whose word is at most `last` are scaled, others are 0; sums of magnitudes drop alike.
+/// Scales elements whose word is at most `last`; other elements become 0. Sums of magnitudes drop elements in the same
+/// way.
 void dropping(std::size_t count, std::size_t offset) {
     const std::vector<float> x = anyFloats(offset + count);
     for (const std::uint64_t first : {std::uint64_t{0}, (std::uint64_t{1} << 32) - 5})
@@ -1341,7 +1342,7 @@ void expectDoubles(const char* isa, const char* what, const std::vector<double>&
     }
 }
 
-/// A table gives the same bits, for elements in it and for others.
+/// A table gives the same bits, for elements in it and for other elements.
 void tabledExponentials() {
     std::mt19937_64 random(10);
     for (const float most : {0x1.fep-4f, 1.0f, -0x1.02p-9f})

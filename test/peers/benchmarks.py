@@ -27,7 +27,7 @@ def members_of(tasks, name):
 
 
 def metric_name(metric):
-    # A metric of code is a function; that of HumanEval names its figure itself.
+    # A metric of code is a function; HumanEval's function names its figure itself.
     return "pass@1" if str(metric).endswith("pass_at_k") else str(metric).rpartition(".")[2]
 
 

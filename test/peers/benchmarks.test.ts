@@ -82,7 +82,7 @@ describe.skipIf(!hasHarness)('the benchmarks (LAYERLOOM_PYTHON with lm_eval 0.4.
       const isChosen = facts[task]?.output === 'multiple_choice';
       expect([task, known?.asks === 'choices']).toEqual([task, isChosen]);
     }
-    // No mean mixes prompts, except those of MGSM, as in the paper.
+    // No mean mixes prompts, except of MGSM, as in the paper.
     const byPlace = new Map<string, string[]>();
     for (const task of names) {
       const known = taskOf(task);

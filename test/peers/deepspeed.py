@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 
 config = dict(vocab_size=97, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
               num_key_value_heads=2, max_position_embeddings=64, head_dim=6)
-# By name: stage, dtype, tied, settings. Small groups of stage 3 cut a rank's weights in several vectors.
+# Cases by name: stage, dtype, tied, settings. Small groups of stage 3 cut a rank's weights in several vectors.
 cases = {
     'one': (1, 'bf16', True, {}),
     'two': (2, 'bf16', True, {}),

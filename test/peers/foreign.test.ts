@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { LayerloomError, verify } from '../../src/index.js';
 
-// Merges of other programs against what they say they are, and merges with one fault each.
+// Compares merges of other programs with their own statements, and merges that have one fault each.
 
 const { LAYERLOOM_PYTHON: python = '' } = process.env;
 const hasPeers =

@@ -33,8 +33,8 @@ int __real_munmap(void*, std::size_t);
 
 namespace {
 
-/// Puts unreadable pages around mapped files (the linker's --wrap): a read beyond one ends the process,
-/// whatever else is in memory.
+/// Puts unreadable pages around mapped files (the linker's --wrap): a read beyond a file ends the process, whatever
+/// else is in memory.
 constexpr std::size_t kPage = 4096;
 std::size_t pagesOf(std::size_t length) { return (length + kPage - 1) / kPage * kPage; }
 std::vector<void*> mapped;
@@ -561,7 +561,7 @@ class Maker {
         return value < of.sources.size() ? of.sources[value].dtype : otherwise;
     }
 
-    /// Numbers nodes behind the sources.
+    /// Numbers nodes after the sources.
     static void settle(Program& made) {
         for (Node& node : made.nodes)
             for (ValueId& input : node.inputs)
@@ -624,7 +624,7 @@ void compare(const Run& run, bool isWithinFiles) {
     if (a.status.outcome != Outcome::Done) return;
     if (a.written != b.written) wrong("instruction sets write different bits");
     for (std::size_t n = 0; n < a.numbers.size(); ++n)
-        // JavaScript knows one NaN.
+        // JavaScript has only one NaN.
         if (std::memcmp(&a.numbers[n], &b.numbers[n], sizeof(double)) != 0 &&
             !(std::isnan(a.numbers[n]) && std::isnan(b.numbers[n]))) {
             std::fprintf(stderr, "number %zu: %.17g and %.17g\n", n, a.numbers[n], b.numbers[n]);

@@ -979,7 +979,7 @@ const measure = (random, files) => {
 };
 
 /**
- * Only alone in its call. Compares the bits of two values of one dtype, or of a value and itself.
+ * Compares the bits of two values of one dtype, or of a value and itself. The only measure in its call.
  * @param {Random} random
  * @param {Files} files
  * @returns {Call}

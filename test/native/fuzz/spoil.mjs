@@ -57,7 +57,7 @@ const resizable = (/** @type {number} */ bytes, /** @type {number} */ most) =>
     maxByteLength: most,
   });
 
-/** An array as long as its buffer, which then shrinks. */
+/** An array as long as its buffer; the buffer then shrinks. */
 const shrunk = () => {
   const buffer = resizable(64, 128);
   const array = new Float64Array(buffer, 8, 4);
@@ -171,8 +171,8 @@ const sideEffect = (random, places) => {
 };
 
 /**
- * Ways to spoil a place, likelier ones repeated. Uses descriptors of the fuzzer's files, or none: others are
- * the process's own.
+ * Ways to spoil a place; likely ways are repeated. Uses only descriptors of the fuzzer's files, or none, because other
+ * descriptors belong to the process.
  *
  * @param {Random} random @param {Files} files @param {readonly Place[]} places @param {Place} place
  * @returns {(() => void)[]}

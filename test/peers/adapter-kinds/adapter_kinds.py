@@ -49,7 +49,7 @@ convolutions = {
     'ia3-inputs': IA3Config(feedforward_modules=['projection'], **convolution),
 }
 
-# By name: a configuration for a base, or None where PEFT has none.
+# Configurations by name for a base, or None where PEFT has none.
 kinds = {
     'adalora': lambda b: AdaLoraConfig(init_r=6, lora_alpha=16, **steps, **on(b)),
     'adalora-pruned': lambda b: AdaLoraConfig(init_r=6, lora_alpha=9, bias='all', **steps, **on(b)),

@@ -76,7 +76,7 @@ def ranges(value):
 
 
 def random(name, tensor, shape):
-    """Values near those of every other model, as if fine-tuned from one base."""
+    """Values near every other model's values, as if all were fine-tuned from one base."""
     def normal(text, scale):
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
         return np.random.default_rng(seed).normal(0, scale, shape)
@@ -155,7 +155,7 @@ def in_float32(document):
 
 
 def merge(text, out, change=lambda document: document):
-    """The merge of a file with one document, or with several as in mergekit-multi."""
+    """The merge of a file with one document, or with several documents as in mergekit-multi."""
     documents = [change(document) for document in yaml.safe_load_all(text)]
     options = MergeOptions(write_model_card=False, quiet=True, random_seed=0, lora_merge_cache="lora-cache")
     if len(documents) == 1:

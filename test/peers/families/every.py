@@ -17,7 +17,7 @@ MOST = 3_000_000
 kinds = {'CausalLM': 'CAUSAL_LM', 'Seq2SeqLM': 'SEQ_TO_SEQ_CAUSAL_LM', 'MaskedLM': 'MASKED_LM', 'Model': 'TEXT_ENCODING', 'ImageTextToText': 'IMAGE_TEXT_TO_TEXT'}
 counts = re.compile(r'^(num_hidden_layers|num_layers|n_layers?|encoder_layers|decoder_layers|num_decoder_layers|num_encoder_layers|'
                     r'encoder_num_hidden_layers|decoder_num_hidden_layers|layers)$')
-# By name, in order: the first match gives the size.
+# Sizes by name pattern, in order: the first match gives the size.
 sizes = [(re.compile(pattern), size) for pattern, size in [
     (r'^(vocab_size|decoder_vocab_size|src_vocab_size|tgt_vocab_size|vocab_size_per_layer_input|entity_vocab_size|emoji_vocab_size)$', 96),
     (r'^(max_position_embeddings|n_positions|n_ctx|max_source_positions|max_target_positions|context_length|max_seq_len|max_seq_length)$', 64),
@@ -108,7 +108,7 @@ def types():
 def config_of(model_type):
     values = CONFIG_MAPPING[model_type]().to_dict()
     more = varied.get(model_type, {})
-    # Guesses the heads of keys and values: half as many as those of queries, or as many.
+    # Guesses the number of heads of keys and values: half the number of query heads, or the same.
     tries = [{}, dict(num_key_value_heads=4), dict(head_dim=None), dict(num_key_value_heads=4, head_dim=None)]
     error, made = None, None
     for one in tries:

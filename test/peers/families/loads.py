@@ -141,16 +141,16 @@ def chained(sources, stack, order):
         output_of(model, **given)
         for hook in hooks:
             hook.remove()
-    # Arguments besides the hidden states come from the first model. Skips a layer that it does not run, such
-    # as cross-attention without pictures.
+    # Arguments besides the hidden states come from the first model. Skips a layer that the model does not run, such as
+    # cross-attention without pictures.
     home = next(iter(sources))
     sequence = [(sources[directory].get_submodule(stack)[number], *captured[home, number])
                 for directory, number in order if (home, number) in captured]
     layers = first.get_submodule(stack)
     originals, shared = list(layers), {'tail': None}
     runs = [number for number in range(len(layers)) if (home, number) in captured]
-    # Some models act after their first layer: runs the first of the order there, and all others in the last
-    # place.
+    # Some models do something after their first layer: runs the first layer of the order there, and all other layers in
+    # the last place.
     places = {runs[0]: sequence[:1], runs[-1]: sequence[1:]}
     for number in range(len(layers)):
         layers[number] = Slot(originals[number], places.get(number, []), shared)

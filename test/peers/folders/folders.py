@@ -399,7 +399,7 @@ def make(root, count, seed):
 
 
 def differences(found, expected, ignored):
-    """The worst difference of two states, and keys that only one has. Leaves out tensors that no file has."""
+    """The largest difference of two states, and keys that only one state has. Leaves out tensors that no file has."""
     keys = (set(found) ^ set(expected)) - set(ignored)
     worst, of = 0.0, None
     for key in (set(found) & set(expected)) - set(ignored):

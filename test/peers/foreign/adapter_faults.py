@@ -47,7 +47,7 @@ def merge(base, lora, out, **saving):
 
 
 def by(config=None, factors=None, then=None, **which):
-    """A merge of an edited adapter; or of the right one, whose tensors `then` edits (of merge, base)."""
+    """A merge of an edited adapter, or of the right adapter; `then(merge, base)` edits the merge's tensors."""
     def make(root, seed, out):
         base, lora, statement = said(root, seed, **which)
         path = edited(lora, out, config, factors) if config or factors else lora

@@ -37,7 +37,7 @@ def with_paths(value, at):
 
 
 def merged(root, family, said, dtype="bf16", against="mergekit_config.yml", seed=None, group_seed=0, **options):
-    """A function that runs mergekit. `against` is a file that it writes beside the weights."""
+    """A function that runs mergekit. `against` is a file that mergekit writes beside the weights."""
     def make(out):
         at = group(root, family, dtype, group_seed)
         whole = with_paths(said, at)

@@ -48,7 +48,7 @@ def adapter(base, path, keys, dtype, seed=0, size=0.02):
 
 
 def merged(root, family, kind, dtype="bf16", **saving):
-    """By `merge_and_unload` of the loaded adapter, as people publish it."""
+    """Merges by `merge_and_unload` of the loaded adapter, as people publish such merges."""
     def make(out):
         at = group(root, family, dtype)
         base, lora = f"{at}/base", adapter(f"{at}/base", f"{at}/{kind}", ADAPTERS[kind], DTYPES[dtype], len(kind))
@@ -93,8 +93,8 @@ def again(root, source, name, by, **saving):
 
 
 def generations(root, family, original):
-    """The mean of two multimodal models, in the names that transformers 4 or 5 gave to tensors, of models in the
-    other names."""
+    """The mean of two multimodal models, with the tensor names of transformers 4 or 5, from models with the other
+    version's names."""
     def make(out):
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "families", "models.py")
         spec = importlib.util.spec_from_file_location("families", path)

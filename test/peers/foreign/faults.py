@@ -1,4 +1,4 @@
-"""Merges with exactly one fault each, made as tools make them, and the kind that each should be called.
+"""Merges with exactly one fault each, made as tools make them, and the expected kind of each fault.
 
     faults.py DIR [NAME...]    makes the faults in DIR, five seeds each; prints one JSON object a line:
                                name, seed, out, against

@@ -13,7 +13,7 @@ from models import group, tensors, write
 
 
 def instead(right, wrong, family="llama"):
-    """The folder claims one recipe of mergekit, and was made by another."""
+    """The folder claims one mergekit recipe, but was made by another recipe."""
     def make(root, seed, out):
         against = claim(root, seed, out, right, family)
         merged(root, family, wrong, seed=None, group_seed=seed)(out)
@@ -74,7 +74,7 @@ def of_model(name, *parts):
 
 
 def flip(tensor, seed):
-    """The highest bit of one mantissa, as a faulty disk or memory flips it."""
+    """Flips the highest bit of one mantissa, as a faulty disk or memory does."""
     bits = tensor.clone().view(torch.int16).flatten()
     at = torch.randint(bits.numel(), (1,), generator=torch.Generator().manual_seed(seed))
     bits[at] ^= 64
@@ -82,7 +82,7 @@ def flip(tensor, seed):
 
 
 def rotated(tensor, _seed):
-    """Rows of each head in the other order of rotary halves, as in the original format of Llama."""
+    """Puts the rows of each head in the other order of rotary halves, as in Llama's original format."""
     heads = tensor.shape[0] // 8
     return tensor.view(heads, 2, 4, -1).transpose(1, 2).reshape(tensor.shape)
 
@@ -100,7 +100,7 @@ def not_a_number(tensor, _seed):
 
 
 def zone(root, seed, out):
-    """A layer swap with one layer more at the bottom than it says."""
+    """A layer swap with one bottom layer more than stated."""
     at = group(root, "llama", "bf16", seed)
     of = {name: tensors(f"{at}/{name}") for name in "ab"}
     made = {name: of["b"][name] if layer_of(name) == 1 else swapped(name, None, of["a"][name], of["b"][name], None) for name in of["a"]}
