@@ -51,7 +51,7 @@ export interface TensorChange {
 
 /** Counts elements; undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴. */
 export const elementCount = (shape: Shape): number | undefined => {
-  // Float64 rounds no product up to this limit.
+  // Products up to this limit are exact in float64.
   const small = shape.reduce((product, extent) => product * extent, 1);
   if (small > 0 && small <= Number.MAX_SAFE_INTEGER) return small;
   let count = 1n;

@@ -7,7 +7,7 @@ import { isPresetName, type Preset, type PresetName, presetNames, presets } from
 export { type EvaluationChoices, languagesWithoutTasks } from './experiment-evaluation.js';
 export { type PresetName, presetNames } from './experiment-merges.js';
 
-/** Models for a preset. Omitted models are the paper's, with placeholder paths. */
+/** Models for a preset. If omitted, the paper's models with placeholder paths. */
 export interface PresetModels {
   readonly base?: string | undefined;
   readonly tasks?: Readonly<Record<string, string>> | undefined;

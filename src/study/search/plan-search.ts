@@ -18,7 +18,7 @@ export interface PlanSearchOptions
       ExperimentOptions,
       'store' | 'link' | 'threads' | 'download' | 'resume' | 'layout' | 'maxShardSize' | 'allowNonFinite'
     > {
-  /** Search's directory; without it, outputs are not checked. */
+  /** The search's directory; if undefined, outputs are not checked. */
   readonly out?: string | undefined;
   /** Score merges without writing them. */
   readonly inPlace?: boolean | undefined;

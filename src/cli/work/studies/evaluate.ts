@@ -71,7 +71,7 @@ const givenOf = (
   names: Readonly<Record<string, keyof EvaluateCommandOptions>>,
 ) => Object.entries(names).find(([, key]) => options[key] !== undefined)?.[0];
 
-/** @throws USAGE for two options that run nothing */
+/** @throws USAGE for two options that prevent runs */
 const checkWork = ({ print, dryRun, import: imported }: EvaluateCommandOptions): void => {
   const [first, second] = Object.entries({
     '--print': print,

@@ -95,8 +95,7 @@ export const makeShards = async <S>(
       .filter((slab) => slab.outputs.length > 0);
     const tasks = [...tasksOf(slabs, sliceBytes)];
     const remaining = tasks.filter((task) => !isDone(task, sink)).reverse();
-    // Does not guess if an earlier run began: guesses must not replace journalled bytes, and its slices may
-    // differ.
+    // Guesses in no shard that an earlier run began: they could replace journalled bytes, and slices may differ.
     for (const slab of slabs)
       if (!slab.outputs.some(({ shard }) => sink.isBegun?.(shard))) programs.mayGuess(slab);
     const files = { fdOf: inputs.fdOf, outputs };
@@ -125,7 +124,7 @@ export const makeShards = async <S>(
     );
   };
 
-  /** Returns a group with fewer lanes than files; otherwise a new group, or the group with most tasks left. */
+  /** Returns an open group with fewer lanes than files, a new group, or the group with most tasks left. */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {

@@ -229,7 +229,7 @@ const expressionOf = (shares: readonly Share[], position: (of: ModelInput) => nu
 const outsideIfNorm = (place: Place): Place =>
   place.role === 'blockNorm' ? { ...place, layer: undefined } : place;
 
-/** Source of each part. Tensors that neither expert trained are equal in both. */
+/** The expert that gives each part. Tensors that neither trained are equal in both. */
 const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   language: 'language',
   task: 'task',

@@ -66,7 +66,7 @@ const impliedBy = (dense: Config): Config => {
   };
 };
 
-/** Keys of Qwen's mixtures that dense models may lack. They mean no windows, and experts in each layer. */
+/** Keys of Qwen's mixtures that dense models may lack: no windows, and experts in each layer. */
 const qwenLayers = (dense: Config, layers: number): Config => ({
   decoder_sparse_step: 1,
   layer_types: Array.from({ length: layers }, () => 'full_attention'),

@@ -464,7 +464,7 @@ export const tasksOf = (
 export const spelled = (language: EvaluationLanguage, spelling: Spelling = 'code'): string =>
   spelling === 'name' && language.name === 'macedonian' ? 'north_macedonian' : language[spelling];
 
-/** Formats a list of columns. Columns that differ only in their last character become first and last. */
+/** Formats a list of columns. Columns that differ only in their last character become `first … last`. */
 const shortened = (columns: readonly string[]): string =>
   [...groupBy(columns, (name) => (/[_ \w]([0-9]|_[a-d])$/.test(name) ? name.slice(0, -1) : name)).values()]
     .map((names) => (names.length < 2 ? names[0] : `${names[0]} … ${names.at(-1)}`))

@@ -15,7 +15,7 @@ import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
 import { adapterKeys, type ToldWeights, toldWeights } from './told-weights.js';
 
-/** Task in a `results_*.json` of the harness, with its samples. */
+/** A task's results in the harness's `results_*.json`, with samples. */
 export interface HarnessResult
   extends Omit<
     EvaluationResult,

@@ -54,7 +54,7 @@ const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
 const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   const bytes = bitsOf(dtype) / 8;
   let ranges: Range[] = [[begin, begin + bytes]];
-  // Starts at the last dimension, because whole dimensions form one contiguous range.
+  // Begins with the last dimension: a range that covers it is contiguous.
   let stride = bytes;
   for (let dimension = shape.length - 1; dimension >= 0; dimension -= 1) {
     const [first, last] = itemAt(box, dimension);

@@ -108,7 +108,7 @@ const differences: readonly {
   },
 ];
 
-/** Warns of tasks with such results, because means include all results. */
+/** Warns of tasks with mixed results, because means include all results. */
 const mixedWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
   const all = models.flatMap(({ name, results }) =>
     [...results].map(([task, result]) => ({ name, task, result })),

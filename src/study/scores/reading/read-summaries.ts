@@ -15,7 +15,7 @@ interface Line {
 
 type Read = (lines: readonly Line[], columns: readonly string[], file: string) => ImportedSummary[];
 
-/** Functions that read a file, by its first columns. */
+/** Functions that read tables, by the tables' first columns. */
 const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
   [['language', 'benchmark', 'row', 'statistic', 'value', 'unit'], (lines, _, file) => ownShape(lines, file)],
   [

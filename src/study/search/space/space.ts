@@ -5,7 +5,7 @@ import { optionName } from '../../../core/base/errors/option-name.js';
 export interface Coordinate {
   readonly name: string;
   readonly values: readonly string[];
-  /** True for numbers: only adjacent values are neighbours. Otherwise any two values are. */
+  /** True for numbers: only adjacent values are neighbours. If false, all values are. */
   readonly isOrdered: boolean;
 }
 

@@ -3,7 +3,7 @@ export type Trainer = (typeof trainers)[number];
 
 export const trainingMethods = ['full', 'lora'] as const;
 
-/** Ways of modular fine-tuning (follow-up paper); `plain` trains all parameters, for layer swapping. */
+/** Ways of modular fine-tuning (follow-up paper); for layer swapping, `plain`: all parameters are trained. */
 export const trainingWays = ['plain', 'revert', 'freeze', 'simultaneous'] as const;
 export type TrainingWay = (typeof trainingWays)[number];
 

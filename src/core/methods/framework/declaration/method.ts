@@ -212,7 +212,7 @@ export interface Method<Parameters> {
   stacksLayers?(parameters: Parameters): boolean;
   /** True if the output cannot be another recipe's input. */
   readonly standsAlone?: boolean;
-  /** The parameter with a file for each model. Experiments refuse such methods. */
+  /** The parameter that names each model's file. Experiments refuse such methods. */
   readonly filesOfModels?: string;
   /** Required parameters, as alternative sets; default: from the schema. */
   readonly required?: readonly (readonly string[])[];

@@ -41,7 +41,7 @@ export type ModelEntry<Own> =
 export type SliceEntry<Parameters, PerModel extends keyof Parameters> = {
   sources: readonly ({
     model: ModelInput;
-    /** First layer, and the layer after the last; each source gives the same number of layers. */
+    /** First layer, and last layer plus 1; each source gives the same number of layers. */
     layerRange: readonly [number, number];
   } & Partial<Pick<Parameters, PerModel>>)[];
   /** The slice's base; default: the recipe's. */

@@ -14,7 +14,7 @@ export interface TunedParameter {
   readonly transposed: boolean;
   /** Maps a reference to its place in the combined list of files. */
   readonly place: (tensor: TensorReference) => TensorReference;
-  /** Throws ADAPTER_MISMATCH. @param reason continues after the parameter's name */
+  /** Throws ADAPTER_MISMATCH. @param reason the message's end, after the parameter's name */
   readonly mismatch: (reason: string) => never;
   readonly unsupported: (reason: string) => never;
 }

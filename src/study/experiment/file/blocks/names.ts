@@ -10,7 +10,7 @@ const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
 /** Words that have another meaning in place of an expert's name. */
 const reservedExperts = ['soup', 'all-soup', 'task', 'language', 'base'];
 
-/** Names of other entries beside the directories of languages. */
+/** Other entries of the folder of the languages' directories. */
 const reservedLanguages = ['all', 'experiment.json'];
 
 /**
