@@ -83,7 +83,7 @@ const isChosen = (
 /** Ends a name without a commit by `@`, so that `org/na` does not match `org/name`. */
 const atLeast = (model: string): string => (/@[0-9a-f]+$/.test(model) ? model : `${model}@ `);
 
-/** True for a model with incomplete headers or a removed file, or which its source's cache has whole. */
+/** True for a model with incomplete headers, a removed file, or a complete copy in its source's cache. */
 const isUseless = async (
   { folder, files, lastUse }: RangeCacheEntry,
   env: NodeJS.ProcessEnv,

@@ -89,7 +89,7 @@ const textsByTask = (
 
 const mostNamed = 5;
 
-/** Differences that keep results from being paired. Results without samples show them only here. */
+/** Differences that keep results from being paired. Without samples, only these keys show them. */
 const differences: readonly {
   readonly what: string;
   readonly keyOf: (result: EvaluationResult) => string | undefined;

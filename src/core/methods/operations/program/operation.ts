@@ -56,7 +56,7 @@ export interface Operation<Unparsed, Worded, Valued> {
   describe(formula: Worded): string;
   /** Numbers as set in recipes; `shape` is the result's. */
   figures?(formula: Worded, shape: Shape): readonly Figure<string>[];
-  /** Text for shard keys; default: JSON. Changing it invalidates these shards in every store. */
+  /** Text for shard keys; default: JSON. Changes invalidate the operation's shards in every store. */
   key?(formula: Worded): string;
   /**
    * Measures statistics, computes scalars from them, and appends nodes to the program.

@@ -70,7 +70,7 @@ const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Pro
   }
 };
 
-/** Moves an already complete file: an earlier run was interrupted, or the header covered it all. */
+/** Moves a file that is already complete, by an interrupted run or by its header's range. */
 const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise<void> => {
   const { folder, id, commit } = need.place;
   const { cache } = await hubEnvironment(env);
