@@ -276,8 +276,14 @@ describe('the vocabulary of a merge', () => {
     expect(JSON.parse(text)).toEqual({ eos_token_id: [0, 3], pad_token_id: 2 });
     const donated = await planMerge({ ...recipe, tokenizerSource: b });
     expect(donated.warnings.filter((warning) => warning.includes('eos_token_id'))).toEqual([]);
+    expect(donated.warnings.filter((warning) => warning.includes('generation'))).toEqual([
+      'a and b differ in generation config (pad_token_id); that of a is kept',
+    ]);
     const own = await planMerge(recipe);
     expect(own.warnings).toContain('config.json of a and b: eos_token_id 6 against 0; that of a is kept');
+    expect(own.warnings).toContain(
+      'a and b differ in generation config (eos_token_id, pad_token_id); that of a is kept',
+    );
   });
 
   it('has chat templates of the tokenizer’s model alone, and says whose are left', async () => {
@@ -312,10 +318,18 @@ describe('the vocabulary of a merge', () => {
 
   it('warns of an id in config.json whose token the output lacks', async () => {
     const { a, b } = models({
-      a: { tokens: words, added: ['<pad>'], seed: 1, config: { pad_token_id: 7 } },
+      a: {
+        tokens: words,
+        added: ['<pad>'],
+        seed: 1,
+        config: { pad_token_id: 7, text_config: { image_token_id: 7 } },
+      },
       b: { tokens: words, seed: 2 },
     });
     const plan = await planMerge({ method: 'soup', models: [a, b], tokenizerSource: b });
+    expect(plan.warnings).toContain(
+      'config.json of a: text_config.image_token_id 7 names a token that the output lacks, and is null there',
+    );
     expect(plan.warnings).toContain(
       'config.json of a: pad_token_id 7 names a token that the output lacks, and is null there',
     );

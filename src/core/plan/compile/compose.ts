@@ -99,7 +99,7 @@ const composeValues = async (
     tensors,
     layers: compiled.layersLike?.length ?? layers,
     configEdits: { ...edits, ...vocabulary.configEdits(edits) },
-    generationEdits: vocabulary.generationEdits,
+    generationEdits: first.generationEdits ?? (() => ({})),
     tokenizer: vocabulary.tokenizer,
     unmatched: [...models.flatMap((model) => model.unmatched ?? []), ...unmatched],
     warnings: [

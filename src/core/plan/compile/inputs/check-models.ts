@@ -84,7 +84,7 @@ export const checkAll = async (
   for (const other of [...models.slice(1), ...companions]) {
     if (first === undefined) break;
     const { stacksLayers: stacks } = recipe;
-    const key = [idOf(first), idOf(other), stacks, tokensAreDecided];
+    const key = [idOf(first), idOf(other), stacks, tokensAreDecided, tokenizer.checkpoint.path];
     const found = session.remember(fits, key, () =>
       checkCompatible(first, other, { stacks, tokensAreDecided }, session.tokenizers).then((fit) => {
         if (!stacks) checkLayers(first, other);

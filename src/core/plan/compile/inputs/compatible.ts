@@ -16,11 +16,14 @@ import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.
 import { tokenDifferences } from '../../../models/tokenizer/files/tokenizer.js';
 import { isFloating } from '../../../tensor/dtype.js';
 import { quantisedTensors } from '../quantised.js';
+import type { Edits } from '../vocabularies/tokenizer-source.js';
 
 /** A checkpoint and the architecture that its tensor names imply. */
 export interface Model {
   readonly checkpoint: CheckpointIndex;
   readonly architecture: Architecture;
+  /** Returns changes to `generation_config.json`. */
+  readonly generationEdits?: (config: Edits) => Edits;
 }
 
 /** A difference in words; `kept` names the model whose value the output keeps. */
@@ -72,7 +75,7 @@ export const checkCompatible = async (
     differences: [
       ...differences,
       ...partDifferences(first, other, names),
-      ...(await sideFileDifferences(first.checkpoint, other.checkpoint)),
+      ...(await sideFileDifferences(first, other)),
     ],
     redundant: names.redundant,
     own: names.own,
@@ -294,11 +297,8 @@ const checkTokens = async (
   if (tokens.length > 0) throw new LayerloomError('TOKENIZER_MISMATCH', { ...pathsOf(first, other), tokens });
 };
 
-const sideFileDifferences = async (first: CheckpointIndex, other: CheckpointIndex): Promise<Difference[]> => {
-  const differ = async (read: (checkpoint: CheckpointIndex) => Promise<unknown>): Promise<boolean> => {
-    const [a, b] = [await read(first), await read(other)];
-    return a !== undefined && b !== undefined && JSON.stringify(a) !== JSON.stringify(b);
-  };
+const sideFileDifferences = async (one: Model, two: Model): Promise<Difference[]> => {
+  const [first, other] = [one.checkpoint, two.checkpoint];
   const say = (what: string): Difference => ({
     words: `${first.name} and ${other.name} differ in ${what}`,
     kept: first.name,
@@ -306,21 +306,29 @@ const sideFileDifferences = async (first: CheckpointIndex, other: CheckpointInde
   const without = ['config.json', 'tokenizer.json'].filter(
     (name) => first.sideFiles.includes(name) && !other.sideFiles.includes(name),
   );
+  const [template, another] = [await readChatTemplate(first), await readChatTemplate(other)];
+  const keys = generationDifferences(await generationConfig(one), await generationConfig(two));
   return [
     ...without.map((name) => ({
       words: `${other.name} has no ${name}, which could not be compared with that of ${first.name}`,
     })),
-    ...((await differ(readChatTemplate))
+    ...(template !== undefined && another !== undefined && template !== another
       ? [{ ...say('chat template'), decidedBy: 'chatTemplate' as const }]
       : []),
-    ...((await differ(generationConfig)) ? [say('generation config')] : []),
+    ...(keys.length > 0 ? [say(`generation config (${keys.join(', ')})`)] : []),
   ];
 };
 
-const generationConfig = async (checkpoint: CheckpointIndex): Promise<unknown> => {
-  const { transformers_version: _version, ...rest } =
-    (await sideFileObject(checkpoint, 'generation_config.json')) ?? {};
-  return Object.keys(rest).length === 0
-    ? undefined
-    : Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));
+const generationDifferences = (a: Edits, b: Edits): string[] => {
+  const [keys, others] = [Object.keys(a), Object.keys(b)];
+  if (keys.length === 0 || others.length === 0) return [];
+  return [...new Set([...keys, ...others])].filter(
+    (key) => JSON.stringify(a[key]) !== JSON.stringify(b[key]),
+  );
+};
+
+const generationConfig = async ({ checkpoint, generationEdits }: Model): Promise<Edits> => {
+  const file = (await sideFileObject(checkpoint, 'generation_config.json')) ?? {};
+  const { transformers_version: _version, ...rest } = { ...file, ...generationEdits?.(file) };
+  return rest;
 };

@@ -18,7 +18,7 @@ import type { CompleteRecipe } from '../../complete-recipe.js';
 import type { Operand, PlannedInput } from '../../plan.js';
 import type { AdapterModel } from '../adapters/adapter-model.js';
 import { withSharedGrams } from '../shared-grams.js';
-import type { Edits, TokenizerSource } from '../vocabularies/tokenizer-source.js';
+import type { TokenizerSource } from '../vocabularies/tokenizer-source.js';
 import type { Model } from './compatible.js';
 
 export interface OpenedModel extends Model {
@@ -32,8 +32,7 @@ export interface OpenedModel extends Model {
   readonly inPart?: boolean;
   /** The merged vocabulary that the model's rows follow; absent for its own vocabulary. */
   readonly vocabulary?: number;
-  /** Changes to `generation_config.json`. This field and all below are for nested recipes. */
-  readonly generationEdits?: (config: Edits) => Edits;
+  /** This field and all below are for nested recipes. */
   readonly tokenizer?: TokenizerSource;
   /** The nested recipe with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;

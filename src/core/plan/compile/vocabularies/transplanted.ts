@@ -5,7 +5,6 @@ import {
   vocabularyTensors,
 } from '../../../models/architecture/vocabulary-tensors.js';
 import { idsOfUses, vocabularyEdits } from '../../../models/checkpoint/config/token-ids.js';
-import { isObject } from '../../../models/checkpoint/files/json.js';
 import { sideFileObject } from '../../../models/checkpoint/side-file-content.js';
 import { TokenTexts } from '../../../models/tokenizer/files/token-texts.js';
 import type { ModelTokens } from '../../../models/tokenizer/files/tokenizer.js';
@@ -13,7 +12,6 @@ import { someTokens } from '../../../models/tokenizer/files/words.js';
 import { withoutTokenizer } from '../../../models/tokenizer/resolve-models.js';
 import { subwordsOf } from '../../../models/tokenizer/subwords.js';
 import { type TransplantedRows, transplantRows } from '../../../models/tokenizer/transplant.js';
-import type { TensorReference } from '../../../tensor/reference.js';
 import type { VocabularyTensor } from '../../in-vocabulary.js';
 import type { Operand } from '../../plan.js';
 import { type NewRows, transplantedTensor } from '../../transplanted.js';
@@ -22,11 +20,13 @@ import type { PlanningSession } from '../inputs/session.js';
 import type { Edits } from './tokenizer-source.js';
 import {
   type InVocabulary,
+  inGeneration,
   moveOf,
   refuseUnmovable,
   storedTensor,
   tokenizerOf,
   withoutToken,
+  withRows,
 } from './vocabulary.js';
 
 /**
@@ -54,8 +54,8 @@ export const transplanted = async (
         : { kind: request.rows };
   const move = moveOf(rows.own, ofModel.tensors.rows, rows.rows);
   const donated = donorIds(donor, ofDonor.tokens);
-  const inGeneration = await sideFileObject(donor.checkpoint, 'generation_config.json');
-  const generated = { ...donated, ...idsOfUses(inGeneration ?? {}) };
+  const ofGeneration = await sideFileObject(donor.checkpoint, 'generation_config.json');
+  const generated = { ...donated, ...idsOfUses(ofGeneration ?? {}) };
   const { checkpoint } = model;
   const { config, name } = checkpoint;
   const editsOf = (edits: Edits): Edits => vocabularyEdits({ ...config, ...edits }, move, donated);
@@ -72,17 +72,8 @@ export const transplanted = async (
     models: [
       {
         ...model,
-        checkpoint: {
-          ...checkpoint,
-          tensors: new Map(
-            [...checkpoint.tensors].map(([tensor, reference]): [string, TensorReference] => [
-              tensor,
-              ofModel.tensors.names.has(tensor)
-                ? { ...reference, shape: [rows.rows, ...reference.shape.slice(1)] }
-                : reference,
-            ]),
-          ),
-        },
+        checkpoint: withRows(checkpoint, ofModel.tensors, rows.rows),
+        generationEdits: inGeneration(model, move, generated),
         operandOf,
       },
     ],
@@ -93,17 +84,14 @@ export const transplanted = async (
       ...(config === undefined ? [] : withoutToken(name, config, editsOf({}))),
     ],
     configEdits: editsOf,
-    generationEdits: (generation) => vocabularyEdits(generation, move, generated),
   };
 };
 
 /** Returns the donor's special token ids; its configuration overrides its tokenizer. */
 const donorIds = ({ checkpoint: { config = {} } }: OpenedModel, { tokenizer }: ModelTokens): Edits => {
-  const text = config['text_config'];
   const ofTokenizer = tokenizer.uses.map(([use, token]) => [`${use}_id`, tokenizer.ids.get(token) ?? null]);
   return {
     ...idsOfUses(Object.fromEntries(ofTokenizer)),
-    ...(isObject(text) ? idsOfUses(text) : {}),
     ...idsOfUses(config),
   };
 };

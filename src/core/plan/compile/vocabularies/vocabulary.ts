@@ -6,19 +6,19 @@ import {
   type VocabularyTensors,
   vocabularyTensors,
 } from '../../../models/architecture/vocabulary-tensors.js';
+import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 import {
   idsOfUses,
-  movedIds,
   type TokenMove,
   unmoved,
   vocabularyEdits,
 } from '../../../models/checkpoint/config/token-ids.js';
+import { isObject } from '../../../models/checkpoint/files/json.js';
 import { sideFileObject } from '../../../models/checkpoint/side-file-content.js';
 import { isTokenizerFile } from '../../../models/checkpoint/side-files.js';
 import type { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
 import { mergeVocabularies } from '../../../models/tokenizer/merge-vocabularies.js';
 import type { MergedVocabulary, RowRun, TokenizerRequest } from '../../../models/tokenizer/vocabulary.js';
-import type { TensorReference } from '../../../tensor/reference.js';
 import { inVocabulary, isUnmoved, type VocabularyTensor } from '../../in-vocabulary.js';
 import { isStored } from '../../operands.js';
 import type { Operand } from '../../plan.js';
@@ -34,7 +34,6 @@ export interface InVocabulary {
   readonly warnings: readonly string[];
   /** Changes to the first model's `config.json`, after earlier ones. */
   readonly configEdits: (edits: Edits) => Edits;
-  readonly generationEdits: (config: Edits) => Edits;
 }
 
 const vocabularies: Cached<Promise<MergedVocabulary | undefined>> = { most: 256 };
@@ -59,13 +58,11 @@ export const inOneVocabulary = async (
   const donor = typeof request.source === 'number' ? request.source : baseOf(request);
   const owner =
     typeof request.source === 'number' ? donor : ownerOf(models, donor, (index) => found[index]?.rows);
-  const { checkpoint, generationEdits = () => ({}) } = itemAt(models, 0);
-  const { config = {}, name } = checkpoint;
+  const { config = {}, name } = itemAt(models, 0).checkpoint;
   const unchanged = async (isDecided: boolean): Promise<InVocabulary> => {
-    const { donated, generated } =
-      donor === 0 || owner !== donor ? noIds : await donatedIds(itemAt(models, donor), unmoved);
+    const ids = donor === 0 || owner !== donor ? noIds : await donatedIds(itemAt(models, donor));
     return {
-      models: withIds(models, donated),
+      models: withIds(models, ids),
       isDecided,
       tokenizer: tokenizerOf(itemAt(models, owner)),
       warnings:
@@ -74,11 +71,7 @@ export const inOneVocabulary = async (
           : [
               `${itemAt(models, donor).checkpoint.name} has no tokenizer: the output gets that of ${itemAt(models, owner).checkpoint.name}`,
             ],
-      configEdits: (edits) => vocabularyEdits({ ...config, ...edits }, unmoved, donated),
-      generationEdits: (of) => {
-        const edits = generationEdits(of);
-        return { ...edits, ...vocabularyEdits({ ...of, ...edits }, unmoved, generated) };
-      },
+      configEdits: (edits) => vocabularyEdits({ ...config, ...edits }, unmoved, ids.donated),
     };
   };
   if (first === undefined || found.includes(undefined)) return await unchanged(false);
@@ -109,17 +102,15 @@ export const inOneVocabulary = async (
     withVocabulary(model, index, models, { merged, id: session.idOf(merged) }, itemAt(moves, index)),
   );
   const ofDonor = itemAt(models, merged.donor);
-  const { donated, generated } =
-    merged.donor === 0 ? noIds : await donatedIds(ofDonor, itemAt(moves, merged.donor));
+  const ids = merged.donor === 0 ? noIds : await donatedIds(itemAt(wrapped, merged.donor));
   const editsOf = (edits: Edits): Edits =>
-    vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
+    vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), ids.donated);
   return {
-    models: withIds(wrapped, donated),
+    models: withIds(wrapped, ids),
     isDecided: true,
     tokenizer: { checkpoint: tokenizerOf(ofDonor).checkpoint, files: merged.files },
     warnings: [...merged.warnings, ...withoutToken(name, config, editsOf({}))],
     configEdits: editsOf,
-    generationEdits: (config) => vocabularyEdits(config, itemAt(moves, 0), generated),
   };
 };
 
@@ -129,23 +120,37 @@ type DonatedIds = Readonly<Record<'donated' | 'generated', Edits>>;
 const noIds: DonatedIds = { donated: {}, generated: {} };
 
 /** Gives the first model the output's ids, so that checks do not warn that its own are kept. */
-const withIds = (models: readonly OpenedModel[], donated: Edits): readonly OpenedModel[] =>
+const withIds = (
+  models: readonly OpenedModel[],
+  { donated, generated }: DonatedIds,
+): readonly OpenedModel[] =>
   models.map((model, index) => {
+    if (index > 0) return model;
     const { checkpoint, configEdits } = model;
-    const edits = index === 0 ? vocabularyEdits(checkpoint.config ?? {}, unmoved, donated) : {};
-    if (Object.keys(edits).length === 0) return model;
+    const generationEdits = inGeneration(model, unmoved, generated);
+    const edits = vocabularyEdits(checkpoint.config ?? {}, unmoved, donated);
+    if (Object.keys(edits).length === 0) return { ...model, generationEdits };
     const config = { ...checkpoint.config, ...edits };
-    return { ...model, configEdits: { ...configEdits, ...edits }, checkpoint: { ...checkpoint, config } };
+    return {
+      ...{ ...model, generationEdits, configEdits: { ...configEdits, ...edits } },
+      checkpoint: { ...checkpoint, config },
+    };
   });
 
-const donatedIds = async (
-  { checkpoint, generationEdits = () => ({}) }: OpenedModel,
-  move: TokenMove,
-): Promise<DonatedIds> => {
-  const donated = idsOfUses(movedIds(checkpoint.config ?? {}, move));
+/** Adds changes of the vocabulary to a model's changes to `generation_config.json`. */
+export const inGeneration =
+  ({ generationEdits = () => ({}) }: OpenedModel, move: TokenMove, generated: Edits = {}) =>
+  (file: Edits): Edits => {
+    const edits = generationEdits(file);
+    return { ...edits, ...vocabularyEdits({ ...file, ...edits }, move, generated) };
+  };
+
+const donatedIds = async ({ checkpoint, generationEdits }: OpenedModel): Promise<DonatedIds> => {
   const file = (await sideFileObject(checkpoint, 'generation_config.json')) ?? {};
-  const inGeneration = { ...file, ...generationEdits(file) };
-  return { donated, generated: { ...donated, ...idsOfUses(movedIds(inGeneration, move)) } };
+  const known = (config: Edits) =>
+    Object.fromEntries(Object.entries(idsOfUses(config)).filter(([, id]) => id !== null));
+  const donated = known(checkpoint.config ?? {});
+  return { donated, generated: { ...donated, ...known({ ...file, ...generationEdits?.(file) }) } };
 };
 
 /** @throws VOCABULARY_UNMERGEABLE if a tensor's rows are not tokens */
@@ -159,13 +164,14 @@ export const refuseUnmovable = (
   throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model, tensor, reason });
 };
 
-export const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
-  Object.entries(edits)
-    .filter(([, id]) => id === null)
-    .map(
-      ([key]) =>
-        `config.json of ${name}: ${key} ${config[key]} names a token that the output lacks, and is null there`,
-    );
+export const withoutToken = (name: string, config: Edits, edits: Edits, within = ''): string[] =>
+  Object.entries(edits).flatMap(([key, id]) => {
+    const former = config[key];
+    if (isObject(id) && isObject(former)) return withoutToken(name, former, id, `${within}${key}.`);
+    return id !== null || former === null
+      ? []
+      : `config.json of ${name}: ${within}${key} ${former} names a token that the output lacks, and is null there`;
+  });
 
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
@@ -225,6 +231,20 @@ export const moveOf = (own: readonly RowRun[], from: number, to: number): TokenM
   },
 });
 
+export const withRows = (
+  checkpoint: CheckpointIndex,
+  { names }: VocabularyTensors,
+  rows: number,
+): CheckpointIndex => ({
+  ...checkpoint,
+  tensors: new Map(
+    [...checkpoint.tensors].map(([name, reference]) => [
+      name,
+      names.has(name) ? { ...reference, shape: [rows, ...reference.shape.slice(1)] } : reference,
+    ]),
+  ),
+});
+
 const withVocabulary = (
   model: OpenedModel,
   index: number,
@@ -254,18 +274,11 @@ const withVocabulary = (
   return {
     ...model,
     checkpoint: {
-      ...checkpoint,
-      tensors: new Map(
-        [...checkpoint.tensors].map(([name, reference]): [string, TensorReference] => [
-          name,
-          vocabulary.names.has(name)
-            ? { ...reference, shape: [merged.rows, ...reference.shape.slice(1)] }
-            : reference,
-        ]),
-      ),
+      ...withRows(checkpoint, vocabulary, merged.rows),
       config: config === undefined ? undefined : { ...config, ...vocabularyEdits(config, move) },
     },
     vocabulary: id,
+    generationEdits: inGeneration(model, move),
     operandOf,
   };
 };
@@ -278,31 +291,26 @@ const withVocabulary = (
 export const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
   const { checkpoint } = model;
   const stored = model.operandOf(name);
+  const refuse = (reason: string): never => {
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model: checkpoint.path, tensor: name, reason });
+  };
+  const moving = 'and its rows would have to move; write';
+  const path = argument(checkpoint.path);
   if (stored === undefined)
-    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
-      model: checkpoint.path,
-      tensor: name,
-      reason: 'is not there, though rows of other models are to be filled from it',
-    });
-  const { quantised, blocks, pieces } = checkpoint.tensors.get(name) ?? {};
-  if (pieces !== undefined)
-    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
-      model: checkpoint.path,
-      tensor: name,
-      reason: `lies in ${pieces.length} pieces, and its rows would have to move; write the model first: ${layerloomCommand('relayout', argument(checkpoint.path), '-o', 'DIR')}`,
-    });
-  if (quantised !== undefined || blocks !== undefined)
-    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
-      model: checkpoint.path,
-      tensor: name,
-      reason: `is quantised, and its rows would have to move; write the model first: ${layerloomCommand('relayout', argument(checkpoint.path), '--dtype', 'bfloat16', '-o', 'DIR')}`,
-    });
+    return refuse('is not there, though rows of other models are to be filled from it');
+  const reference = checkpoint.tensors.get(name);
+  if (reference?.pieces !== undefined)
+    refuse(
+      `lies in ${reference.pieces.length} pieces, ${moving} the model first: ${layerloomCommand('relayout', path, '-o', 'DIR')}`,
+    );
+  if (reference?.quantised !== undefined || reference?.blocks !== undefined)
+    refuse(
+      `is quantised, ${moving} the model first: ${layerloomCommand('relayout', path, '--dtype', 'bfloat16', '-o', 'DIR')}`,
+    );
   if (!isStored(stored) && checkpoint.adapted !== undefined)
-    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
-      model: checkpoint.path,
-      tensor: name,
-      reason: `is changed by the adapter, and its rows would have to move; write it first: ${layerloomCommand('relayout', 'BASE+ADAPTER', '-o', 'DIR')}`,
-    });
+    refuse(
+      `is changed by the adapter, ${moving} it first: ${layerloomCommand('relayout', 'BASE+ADAPTER', '-o', 'DIR')}`,
+    );
   if (!isStored(stored)) throw ofRecipe(model);
   return { name, path: checkpoint.path, shape: valueAt(checkpoint.tensors, name).shape, stored };
 };
