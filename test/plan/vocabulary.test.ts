@@ -316,6 +316,47 @@ describe('the vocabulary of a merge', () => {
     ]);
   });
 
+  it('says that one template for all leaves out named ones', async () => {
+    const list = [
+      { name: 'default', template: 'D{{ x }}' },
+      { name: 'tool_use', template: 'T' },
+    ];
+    const { a } = models({
+      a: {
+        tokens: words,
+        files: { 'tokenizer_config.json': JSON.stringify({ chat_template: list }) },
+      },
+    });
+    const recipe = { method: 'passthrough', models: [a] } as const;
+    const told = async (given: RecipeInput) =>
+      (await planMerge(given)).warnings.filter((warning) => warning.includes('chat template'));
+    expect(await told(recipe)).toEqual([]);
+    mkdirSync(join(a, 'additional_chat_templates'));
+    writeFileSync(join(a, 'additional_chat_templates', 'rag.jinja'), 'R');
+    for (const chatTemplate of ['auto', 'chatml'])
+      expect(await told({ ...recipe, chatTemplate })).toEqual([
+        'named chat templates of a (rag, tool_use) are not in the output, which has one: leave out `chatTemplate` to keep them',
+      ]);
+  });
+
+  it('has the code of the tokenizer’s model, and the other code of the first', async () => {
+    const code = (...names: string[]) => Object.fromEntries(names.map((name) => [`${name}.py`, name]));
+    const { root, a, b } = models({
+      a: { tokens: words, seed: 1, files: code('modeling', 'tokenization', 'tools') },
+      b: { tokens: words, seed: 2, files: code('modeling', 'tokenization', 'tokens', 'tokenization_b') },
+    });
+    for (const name of ['modeling', 'tokenization']) writeFileSync(join(b, `${name}.py`), 'b');
+    const { out } = await merged(root, { method: 'soup', models: [a, b], tokenizerSource: b });
+    const files = readdirSync(out).filter((name) => name.endsWith('.py'));
+    expect(files.map((name) => [name, readFileSync(join(out, name), 'utf8')])).toEqual([
+      ['modeling.py', 'modeling'],
+      ['tokenization.py', 'b'],
+      ['tokenization_b.py', 'tokenization_b'],
+      ['tokens.py', 'tokens'],
+      ['tools.py', 'tools'],
+    ]);
+  });
+
   it('warns of an id in config.json whose token the output lacks', async () => {
     const { a, b } = models({
       a: {

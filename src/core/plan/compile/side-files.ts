@@ -20,17 +20,28 @@ import type { Cached, PlanningSession } from './inputs/session.js';
 const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
   quantisation !== undefined && name === 'hf_quant_config.json';
 
-/** Returns the first model's side files; tokenizer files come from the model that the recipe chooses. */
+/** Code of tokenizers, which `auto_map` in `tokenizer_config.json` names. */
+const isTokenizerCode = (name: string): boolean => /^tokeni[sz]\w*\.py$/.test(name);
+
+/**
+ * Returns the first model's side files; tokenizer files and code come from the model that the recipe chooses.
+ */
 const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
   const donor = itemAt(composed.models, 0).checkpoint;
   const { checkpoint: tokenizer, files } = composed.tokenizer;
   const isOwn = tokenizer.path === donor.path;
   const isWritten = (name: string) => files.some((file) => file.name === name);
+  const hasCode = tokenizer.sideFiles.some(isTokenizerCode);
+  // Code may import other code, which replaces no code of the first model.
+  const isNeeded = (name: string) => hasCode && name.endsWith('.py') && !donor.sideFiles.includes(name);
+  const chosen = tokenizer.sideFiles.filter(
+    (name) => !isOwn && (isTokenizerFile(name) || isTokenizerCode(name) || isNeeded(name)),
+  );
   return [
     ...donor.sideFiles
-      .filter((name) => isOwn || !isTokenizerFile(name))
+      .filter((name) => isOwn || !(isTokenizerFile(name) || chosen.includes(name)))
       .map((name) => [donor, name] as const),
-    ...(isOwn ? [] : tokenizer.sideFiles.filter(isTokenizerFile)).map((name) => [tokenizer, name] as const),
+    ...chosen.map((name) => [tokenizer, name] as const),
   ].filter(([of, name]) => !isWritten(name) && !isToldInConfig(of, name));
 };
 

@@ -32,6 +32,17 @@ export const readChatTemplate = async (checkpoint: Templates): Promise<string | 
   return undefined;
 };
 
+/** Returns the names of a checkpoint's chat templates other than the default. @throws READ_FAILED, JSON errors */
+export const namedChatTemplates = async (checkpoint: Templates): Promise<string[]> => {
+  const inFolder = checkpoint.sideFiles.flatMap(
+    (name) => /^additional_chat_templates\/(.+)\.jinja$/.exec(name)?.[1] ?? [],
+  );
+  const read = async (file: string) => (await sideFileObject(checkpoint, file))?.['chat_template'];
+  const lists = (await Promise.all(configurations.map(read))).filter(Array.isArray).flat();
+  const names = lists.filter(isObject).map(({ name }) => String(name));
+  return [...new Set([...inFolder, ...names])].filter((name) => name !== 'default').sort();
+};
+
 /** Returns the default of templates given as text, or as a list of `{ name, template }`. */
 const defaultOf = (templates: unknown): string | undefined => {
   const found: unknown = Array.isArray(templates)

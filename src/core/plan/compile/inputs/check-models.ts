@@ -3,7 +3,7 @@ import { optionName } from '../../../base/errors/option-name.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import { layerDifferences } from '../../../models/architecture/layer-settings/differing.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
-import { readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
+import { namedChatTemplates, readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
 import { joined } from '../../../models/tokenizer/files/words.js';
 import { type InVocabulary, tokenizerOf } from '../vocabularies/vocabulary.js';
 import { checkCompatible, type Fit, warningOf } from './compatible.js';
@@ -81,6 +81,11 @@ export const checkAll = async (
   const isOwn = first === undefined || tokenizerOf(first).checkpoint.path === tokenizer.checkpoint.path;
   if (!isOwn && recipe.chatTemplate === undefined)
     warnings.push(...(await templatesLeft([...models, ...companions], tokenizer.checkpoint)));
+  const named = recipe.chatTemplate === undefined ? [] : await namedChatTemplates(tokenizer.checkpoint);
+  if (named.length > 0)
+    warnings.push(
+      `named chat templates of ${tokenizer.checkpoint.name} (${named.join(', ')}) are not in the output, which has one: leave out ${optionName('chatTemplate')} to keep them`,
+    );
   for (const other of [...models.slice(1), ...companions]) {
     if (first === undefined) break;
     const { stacksLayers: stacks } = recipe;
