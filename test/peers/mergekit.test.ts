@@ -2,9 +2,9 @@ import { execFile, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { required, tabled } from '../../src/core/plan/export/mergekit-differences.js';
 
-// Checks the statements of docs/parity.md about mergekit against the installed mergekit; tests no part of
-// layerloom.
+// Checks the statements of docs/parity.md and of exports about mergekit against the installed mergekit.
 
 const { LAYERLOOM_PYTHON: python } = process.env;
 const hasMergekit = python !== undefined && spawnSync(python, ['-c', 'import mergekit']).status === 0;
@@ -21,6 +21,13 @@ describe.skipIf(!hasMergekit)('mergekit (LAYERLOOM_PYTHON with mergekit)', () =>
 
   it('ignores keys that it does not know', () => {
     expect(facts['unknown_keys_change_nothing']).toBe(true);
+  });
+
+  it('has tables of the families that exports take to be in them, and requires the tensors that these say', () => {
+    const found = facts['required'] as Record<string, readonly string[]>;
+    expect(Object.keys(found).sort()).toEqual([...tabled].sort());
+    for (const [family, name] of required)
+      expect([family, found[family]?.some((of) => of.includes(name))]).toEqual([family, true]);
   });
 
   it('wants a weight where one could be assumed', () => {

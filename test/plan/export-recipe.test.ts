@@ -246,6 +246,22 @@ describe('a recipe exported for mergekit', () => {
     expect(await notesOf('llama', ['a', 'b'])).toEqual([]);
   });
 
+  it('warns where mergekit has a table whose tensors models of transformers 5 lack', async () => {
+    const root = temporaryDirectory();
+    const notesOf = async (model_type: string) => {
+      const directory = join(root, model_type);
+      writeCheckpoint(directory, {
+        ...llama({ layers: 2, tied: true }),
+        config: { ...llamaConfig({ layers: 2, tied: true }), model_type },
+      });
+      return (await exportRecipe({ method: 'linear', models: [directory], weights: [1] })).notes;
+    };
+    expect(await notesOf('falcon')).toEqual([
+      "mergekit's table of falcon requires tensors lm_head.weight, which these models lack: it refuses to merge them",
+    ]);
+    expect(await notesOf('mistral')).toEqual([]);
+  });
+
   it('names models that mergekit would split as mappings, and leaves names out', async () => {
     const family = write();
     const { b } = family;

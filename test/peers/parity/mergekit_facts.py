@@ -5,6 +5,7 @@ Prints {fact: measurement} as JSON. Asserts nothing.
 """
 import json, os, sys, tempfile
 import torch, yaml
+from mergekit.architecture.json_definitions import NAME_TO_ARCH
 from mergekit.config import MergeConfiguration
 from safetensors.torch import load_file, save_file
 from make_reference import merge
@@ -192,4 +193,11 @@ json.dump(untied, open(f"{models['untied']}/config.json", 'w'))
 mixed = run({'merge_method': 'task_arithmetic', 'base_model': 'base', 'models': [model('untied', weight=1)]})
 facts['head_of_an_untied_model_over_a_tied_base'] = mixed if isinstance(mixed, str) else {
     'written': 'lm_head.weight' in mixed, 'tied': json.load(open(os.path.join(root.name, 'out', 'config.json')))['tie_word_embeddings']}
+facts['required'] = {}
+for table in (table for tables in NAME_TO_ARCH.values() for table in tables):
+    names = facts['required'].setdefault(table.expected_model_type.removeprefix('_').removesuffix('_partial'), [])
+    for module in table.modules.values():
+        of = module.architecture.definition
+        weights = of.pre_weights + of.layer_templates.weights + of.post_weights
+        names += [(module.weight_prefix or '') + weight.name for weight in weights if not weight.optional and not weight.tied_names]
 print(json.dumps(facts, indent=1))

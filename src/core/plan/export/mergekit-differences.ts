@@ -13,8 +13,8 @@ const byElement: ReadonlySet<string> = new Set([
   'ram',
 ]);
 
-/** Model types in the tables of mergekit 0.1.5. */
-const tabled: ReadonlySet<string> = new Set(
+/** Model types in the tables of mergekit 0.1.5; test/peers compares them. */
+export const tabled: ReadonlySet<string> = new Set(
   [
     'afmoe apertus arcee baichuan bert chatglm cohere cohere2 distilbert exaone falcon gemma gemma2 gemma3 gemma3_text',
     'glm4 glm4_moe gpt2 gpt_bigcode gpt_neox granite granitemoehybrid internlm2 jais lfm2 llama llama4 mamba mistral',
@@ -23,7 +23,28 @@ const tabled: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** Returns how mergekit's result differs because mergekit joins other tensors, or uses another slice. */
+/** Parts of names that mergekit's tables require, and models saved by transformers 5 may lack. */
+export const required: ReadonlyMap<string, string> = new Map([
+  ['bert', 'pooler.dense.weight'],
+  ['falcon', 'lm_head.weight'],
+  ['gemma3', 'vision_tower.vision_model.'],
+  ['gpt_neox', 'attention.masked_bias'],
+  ['t5', 'DenseReluDense.wi_0.weight'],
+  ['whisper', 'decoderlayers.'],
+]);
+
+/** Warns that mergekit refuses the models, because they lack a tensor of its table. */
+export const refusalOf = ({ shards, architecture: { family } }: MergePlan): string[] => {
+  const name = required.get(family);
+  const isThere = shards.some(({ tensors }) => tensors.some((tensor) => tensor.name.includes(name ?? '')));
+  return isThere
+    ? []
+    : [
+        `mergekit's table of ${family} requires tensors ${name}, which these models lack: it refuses to merge them`,
+      ];
+};
+
+/** Returns how mergekit's result differs because it takes other tensors as one, or from another slice. */
 export const differencesOf = (
   { shards, architecture: { family } }: MergePlan,
   method: string,

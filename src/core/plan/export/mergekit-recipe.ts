@@ -5,7 +5,7 @@ import { isBuiltIn, methods } from '../../methods/index.js';
 import { parseDtype, torchName } from '../../tensor/dtype.js';
 import { movesRows, tensorOf } from '../operands.js';
 import type { MergePlan } from '../plan.js';
-import { differencesOf } from './mergekit-differences.js';
+import { differencesOf, refusalOf } from './mergekit-differences.js';
 import { modelEntry, modelOf, textOfModel, withAdapters, withBase } from './mergekit-models.js';
 import { mergekitMoe } from './mergekit-moe.js';
 import { averagesIn } from './mergekit-slices.js';
@@ -32,7 +32,8 @@ const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della
  */
 export const mergekitRecipe = (plan: MergePlan, folder: string): MergekitRecipe => {
   const { recipe, notes } = written(plan, recipeFrom(plan, folder));
-  return { recipe: withAdapters(recipe, plan.inputs, folder), notes };
+  const refusal = 'merge_method' in recipe ? refusalOf(plan) : [];
+  return { recipe: withAdapters(recipe, plan.inputs, folder), notes: [...notes, ...refusal] };
 };
 
 const written = (plan: MergePlan, complete: Json): MergekitRecipe => {
