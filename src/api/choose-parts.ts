@@ -61,7 +61,7 @@ export interface ChosenParts {
  * Decides which expert gives each layer or module, by how much each expert changed it: by a threshold (arXiv
  * 2601.22620), or the `top` ones by a statistic. Tensors outside the layers are blended.
  *
- * @throws LayerloomError INVALID_PARAMETER, MEASUREMENT_INVALID
+ * @throws LayerloomError INVALID_PARAMETER, MEASUREMENT_INVALID, READ_FAILED
  */
 export const chooseParts = async (
   { task, language, by = 'layer', tau, alpha = 0.5, top, statistic }: ChooseParameters,

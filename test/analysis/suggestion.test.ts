@@ -46,6 +46,13 @@ describe('suggested layers on the published figures', () => {
     const { reasons } = suggested(publishedProfile('4-math-1'), publishedProfile('9-bengali-1'));
     expect(reasons.top).toBe("near-tied: 0 or 1; 1 is the nearest to the paper's default, 2");
   });
+
+  it('name the layer that speaks against more layers', () => {
+    const { reasons } = suggested(publishedProfile('5-math-2'), publishedProfile('6-swahili-1'));
+    expect(reasons.top).toBe(
+      "not the paper's default, 2: math has more of its largest changes in layer 30 than swh",
+    );
+  });
 });
 
 describe('suggested layers', () => {

@@ -126,7 +126,7 @@ describe('importing results', () => {
     expect(imported).toHaveLength(3);
     const { warnings } = await scoreTables(out);
     expect(warnings).toContainEqual(
-      `${task}: 1 models have results under one chat template and system prompt, without samples, but 1 under another (math-1); means include all prompts, but models with different prompts are not compared. \`layerloom evaluate ${out} --force --only math-1\` scores these again`,
+      `${task}: 1 model has results under one chat template and system prompt, without samples, but 1 under another (math-1); means include all prompts, but models with different prompts are not compared. \`layerloom evaluate ${out} --force --only math-1\` scores these again`,
     );
     of('base', 'a', 3);
     await importResults(out, from);

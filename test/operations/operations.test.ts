@@ -177,7 +177,7 @@ const formulas: readonly {
       ['divergences', 'base', 'x'],
       ['quantiles', 'base', 'x'],
     ],
-    words: 'x where it matters, else base',
+    words: 'x where it differs much (change × divergence), else base',
   },
 ];
 

@@ -51,16 +51,12 @@ const failOf = ({
   cause,
   isRead = true,
 }: Pick<JsonFault, 'file' | 'reason'> & Partial<JsonFault>): LayerloomError =>
-  new LayerloomError(
-    'MEASUREMENT_INVALID',
-    { file, reason: isRead ? reason : `cannot be read: ${reason}` },
-    { cause },
-  );
+  new LayerloomError(isRead ? 'MEASUREMENT_INVALID' : 'READ_FAILED', { file, reason }, { cause });
 
 /**
  * Reads `NAME.json` of `analyze`, or the output of `diff BASE EXPERT --json`.
  *
- * @throws MEASUREMENT_INVALID
+ * @throws MEASUREMENT_INVALID, READ_FAILED
  */
 export const readExpertChange = async (file: string): Promise<ExpertChange> => {
   const found = await readJsonFile(file, {

@@ -129,7 +129,7 @@ const mixedWarnings = (models: readonly ScoredModel[], directory: string): strin
         ...few.flatMap((name) => ['--only', argument(name)] as const),
       );
       return [
-        `${task}: ${most.of.length} models have results ${wordsOf(most.key, true)}, but ${others.map(({ key, of }) => `${of.length} ${wordsOf(key, false)}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means include all ${what}, but models with different ${what} are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,
+        `${task}: ${most.of.length} ${most.of.length === 1 ? 'model has' : 'models have'} results ${wordsOf(most.key, true)}, but ${others.map(({ key, of }) => `${of.length} ${wordsOf(key, false)}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means include all ${what}, but models with different ${what} are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,
       ];
     }),
   );

@@ -141,7 +141,7 @@ const choose = (
     count,
     reason:
       count < standard
-        ? `not the paper's default, ${standard}: ${task.name} has more of its largest changes in the ${count === 0 ? end : 'next'} layer than ${language.name}`
+        ? `not the paper's default, ${standard}: ${task.name} has more of its largest changes in ${count === 0 ? `the ${end} layer` : `layer ${end === 'first' ? count : task.shares.layers.length - 1 - count}`} than ${language.name}`
         : `not the paper's default, ${standard}: ${language.name} has more of its largest changes ${count === 1 ? `in the ${end} layer` : `in each of the ${end} ${count} layers`} than ${task.name}`,
   };
 };

@@ -22,7 +22,7 @@ export const fusion = {
     { what: 'divergences', operands: [base, source] },
     { what: 'quantiles', operands: [base, source] },
   ],
-  describe: ({ base, source }) => `${source} where it matters, else ${base}`,
+  describe: ({ base, source }) => `${source} where it differs much (change × divergence), else ${base}`,
   lower: async ({ base, source: value }, dtype, to) => {
     const { program, measurer } = to;
     takeRows(to, 'last', 'arcee_fusion');
