@@ -68,6 +68,17 @@ describe('inputs while they are read', () => {
     await expect(opened.verify()).rejects.toMatchObject(changed);
   });
 
+  it('have no identity at a glance, which another time or size ends', async () => {
+    const { inputs, file, root } = await planned();
+    await using opened = await InputFiles.open(inputs, sources, undefined, true);
+    expect(opened.observed).toEqual(inputs);
+    linkSync(file, join(root, 'link'));
+    await opened.verify();
+    utimesSync(file, 1, 1);
+    await expect(opened.verify()).rejects.toMatchObject(changed);
+    await expect(InputFiles.open(inputs, sources, undefined, true)).rejects.toMatchObject(changed);
+  });
+
   it('are changed by few bytes, of which no sample tells, unless a link is made at the very moment', async () => {
     const root = temporaryDirectory();
     const path = writeLarge(join(root, 'model'), 1, 2, 1);

@@ -4,15 +4,15 @@ import { itemAt } from '../base/errors/lookup.js';
 import { reading } from '../base/files/writing.js';
 import type { FileIdentity, FileState } from '../models/checkpoint/checkpoint.js';
 import { type OpenInput, openInput } from '../models/checkpoint/files/open-input.js';
-import { observe, observeAgain } from '../models/checkpoint/same/identity.js';
+import { checkTime, observe, observeAgain } from '../models/checkpoint/same/identity.js';
 import type { PlannedInput } from '../plan/plan.js';
 import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 
 interface OpenFile {
   readonly file: FileIdentity;
   readonly handle: OpenInput;
-  /** The file's state when the run began, or when its content was last verified. */
-  state: FileState;
+  /** The state when the run began, or when content was last verified; undefined for a glance. */
+  state: FileState | undefined;
   /** Number of running operations that change its hard links. */
   linking: number;
 }
@@ -37,12 +37,15 @@ export class InputFiles {
    * Opens a plan's files. A file with a recorded state (`seen`) must be unchanged since its weights were
    * measured; others must match the plan's size, modification time and header.
    *
+   * @param isGlance checks size and mtime alone, for results that no file keeps
+   *
    * @throws READ_FAILED, INPUT_CHANGED
    */
   static async open(
     planned: readonly PlannedInput[],
     sources: readonly StoredTensor[],
     linked: ReadonlySet<string> = new Set(),
+    isGlance = false,
   ): Promise<InputFiles> {
     const files = [
       ...sources.map((source) => identityOf(planned, source)),
@@ -55,10 +58,11 @@ export class InputFiles {
       // A file that became a pipe has another state than recorded.
       const handle = await reading(file.path, () => openInput(file.path));
       try {
-        const state =
-          file.seen === undefined
-            ? await observe(handle, file)
-            : await observeAgain(handle, file, file.seen, false);
+        const state = await (isGlance
+          ? checkTime(handle, file)
+          : file.seen === undefined
+            ? observe(handle, file)
+            : observeAgain(handle, file, file.seen, false));
         opened.set(file.path, { file, handle, state, linking: 0 });
       } catch (error) {
         await handle.close();
@@ -112,7 +116,9 @@ export class InputFiles {
       const input = this.#open.get(path);
       if (input === undefined) continue;
       const before = input.state;
-      const state = await observeAgain(input.handle, input.file, before, input.linking > 0);
+      const state = await (before === undefined
+        ? checkTime(input.handle, input.file)
+        : observeAgain(input.handle, input.file, before, input.linking > 0));
       // A concurrent call may have updated the state.
       if (input.state === before) input.state = state;
     }

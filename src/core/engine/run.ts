@@ -96,14 +96,15 @@ export class Run {
    * @throws as `InputFiles.open` and `bringWeights`
    */
   async open(...files: Parameters<typeof InputFiles.open>): Promise<InputFiles> {
-    await bringWeights(await missingWeights(...files), this.#download, {
+    const [planned, sources, linked] = files;
+    await bringWeights(await missingWeights(planned, sources, linked), this.#download, {
       signal: this.signal,
       onProgress: ({ done, total }) => this.report({ phase: 'download', done, total }),
     });
     const inputs = await InputFiles.open(...files);
     this.#inputs.push(inputs);
     // Checks again: another run may have restarted a download because the model changed on the hub.
-    const [lost] = (await missingWeights(...files)).needs;
+    const [lost] = (await missingWeights(planned, sources, linked)).needs;
     if (lost !== undefined)
       throw new LayerloomError('INPUT_CHANGED', {
         file: lost.path,
@@ -156,6 +157,8 @@ export class Run {
 /**
  * Runs `work`, which only reads, and then verifies the inputs. Progress counts bytes read.
  *
+ * @param isGlance for a few MB: reads on the main thread, and checks files by size and mtime alone
+ *
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const overInputs = async <T>(
@@ -164,10 +167,12 @@ export const overInputs = async <T>(
   planned: readonly PlannedInput[],
   sources: readonly StoredTensor[],
   work: (pool: WorkerPool, inputs: InputFiles) => Promise<T>,
+  isGlance = false,
 ): Promise<{ readonly result: T; readonly cost: RunCost }> => {
   await using run = new Run(controls);
   const { pool } = run;
-  const inputs = await run.open(planned, sources);
+  if (isGlance) pool.useMainThread();
+  const inputs = await run.open(planned, sources, undefined, isGlance);
   const total = bytesOfSources(sources);
   const progress = (): Progress => ({ phase, done: Math.min(total, pool.counters.bytesRead), total });
   try {

@@ -24,12 +24,7 @@ export const digestFile = (file: FileToDigest, shared: BigInt64Array): DigestRes
   }
 };
 
-/**
- * Computes the hash of a range and of the whole file together: two hashes at once take little longer than one
- * (`native/kernels/sha256.hpp`).
- *
- * @returns undefined if the addon cannot hash here or did not finish
- */
+/** Hashes a range beside the whole file, as `Hashing` does two files; undefined if the addon did not. */
 const byAddon = ({ fd, bytes, ranges }: FileToDigest, shared: BigInt64Array): FileDigests | undefined => {
   const states = new Uint32Array(2 * stateWords);
   const [ofRange, ofFile] = [states.subarray(0, stateWords), states.subarray(stateWords)];

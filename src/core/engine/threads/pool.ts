@@ -21,15 +21,15 @@ export interface Counters {
   readonly bytesWritten: number;
 }
 
-/** After a slower task on the main thread, threads do the rest: the storage may hang. */
+/** After a slower task on the main thread, threads go on: the storage may hang. */
 const slowMilliseconds = 100;
 
 /**
- * Worker threads, which share a cancel flag and counters in memory. Reports the first reason to stop: a
- * failure or the caller's signal.
+ * Worker threads with a shared cancel flag and counters. Reports the first reason to stop: a failure or the
+ * caller's signal.
  *
- * Terminating a thread inside the addon would crash the process. So threads are terminated only after all
- * tasks have ended. Callers may leave promises unawaited, as `Promise.all` does after a failure.
+ * Threads end only after all tasks: ended inside the addon, one would crash the process. Callers may leave
+ * promises unawaited, as `Promise.all` does after a failure.
  */
 export class WorkerPool {
   #threads: number;

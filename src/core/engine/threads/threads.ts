@@ -10,7 +10,7 @@ import type { Message, Results, TaskName } from './task.js';
  */
 const workerFile = pathToFileURL(shipped('dist/core/engine/threads/worker-entry.cjs')).href;
 
-/** Each thread has a running and a queued task, so that none waits for the main thread. */
+/** A running and a queued task: no thread waits for the main thread. */
 export const tasksOfThread = 2;
 
 const keptMs = 2000;
@@ -44,7 +44,6 @@ export class Threads {
    * @throws THREADS_UNAVAILABLE
    */
   static async start(count: number, onError: (error: unknown) => void): Promise<Threads> {
-    // Imported on demand, because planning needs no threads.
     const { Piscina } = await import('piscina').catch((cause: unknown) => {
       throw withCode(cause);
     });

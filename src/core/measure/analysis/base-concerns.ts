@@ -62,11 +62,7 @@ interface SampledMatrix {
   changedBy(expert: number): number;
 }
 
-/**
- * Returns rows from the middle of a matrix.
- *
- * @param reference the base's stored tensor, without an adapter's change
- */
+/** @param reference the base's stored tensor, without an adapter's change */
 const middleRows = (
   input: number,
   { file, begin, dtype, shape: [height = 0, width = 0] }: TensorReference,
@@ -208,12 +204,7 @@ const isShared = ({ productOf }: SampledMatrix, a: number, b: number): boolean =
   return first > 0 && first + second - 2 * both <= 1e-9 * first;
 };
 
-interface Named {
-  readonly base: string;
-  readonly expert: string;
-}
-
-const doubtOf = ({ base, expert }: Named, figures: BaseFigures): string | undefined => {
+const doubtOf = (base: string, expert: string, figures: BaseFigures): string | undefined => {
   const { change, unchanged, unrelated, matrices, scaled, rounding } = figures;
   const facts = `the change is ${change.toPrecision(2)} of the norm of ${base}, and ${formatPercent(unchanged)} of the elements are unchanged`;
   if (unrelated.matrices > 0)
@@ -227,7 +218,7 @@ const doubtOf = ({ base, expert }: Named, figures: BaseFigures): string | undefi
 
 /**
  * Warns of a wrong base. Compares rows in the middle of a few layers' matrices, under 4 MB of each model. A
- * base that is itself a fine-tuning of the experts' base shows only by a change that two experts share. Skips
+ * base that is itself fine-tuned from the experts' base shows only by a change that two experts share. Skips
  * quantised weights and weights that are not on this machine.
  *
  * @throws INTERRUPTED
@@ -247,8 +238,9 @@ export const doubtsOfBase = async (
   try {
     const { tensors } = await runReductions(
       { inputs, tensors: reductions, pairs: true },
-      { signal, threads: 1 },
+      { signal },
       measured,
+      true,
     );
     return doubtsIn(
       tensors.filter((matrix) => matrix !== undefined),
@@ -266,8 +258,7 @@ const doubtsIn = (
 ): string[] => {
   const isForeign = new Set<number>();
   const doubts = experts.flatMap((expert, index) => {
-    const figures = figuresOf(matrices, index, experts.length);
-    const doubt = doubtOf({ base, expert }, figures);
+    const doubt = doubtOf(base, expert, figuresOf(matrices, index, experts.length));
     if (doubt === undefined) return [];
     isForeign.add(index);
     return [doubt];

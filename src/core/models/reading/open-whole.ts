@@ -7,7 +7,7 @@ import { bytesOf } from '../../tensor/extent.js';
 import { parseAddress } from '../address/address.js';
 import { idOfHubAddress } from '../address/remote.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isUnverified, missingRanges } from '../sources/ranges/folder/folder.js';
+import { stateOfRanges } from '../sources/ranges/folder/folder.js';
 import { remoteSources } from '../sources/sources.js';
 import { refuseUnlikeLoaders } from './as-loaded.js';
 import { readWhole } from './read-model.js';
@@ -40,12 +40,13 @@ export const openWhole = async (directory: string, purpose: string): Promise<Che
   if (!(await stat(checkpoint.path)).isDirectory())
     throw refused('is a file; give the directory of a checkpoint');
   for (const file of checkpoint.files) {
-    const missing = bytesOf(await missingRanges(file.path, [{ begin: 0, end: file.bytes }]));
+    const found = await stateOfRanges(file.path, [{ begin: 0, end: file.bytes }]);
+    const missing = bytesOf(found.missing);
     if (missing > 0)
       throw refused(
         `${missing} bytes of its ${basename(file.path)} have not been downloaded; fetch the whole model by \`hf download\`, and ${purpose} that`,
       );
-    if (await isUnverified(file.path))
+    if (found.isUnverified)
       throw refused(
         `its ${basename(file.path)} was not verified by the hash that the hub states; fetch the whole model by \`hf download\`, and ${purpose} that`,
       );

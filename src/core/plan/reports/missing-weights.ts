@@ -1,6 +1,6 @@
 import { itemAt } from '../../base/errors/lookup.js';
 import { commitText } from '../../models/address/found-model.js';
-import { isUnverified, missingRanges } from '../../models/sources/ranges/folder/folder.js';
+import { stateOfRanges } from '../../models/sources/ranges/folder/folder.js';
 import type { NeededRanges } from '../../models/sources/source.js';
 import { bytesOf, type Extent, joinExtents } from '../../tensor/extent.js';
 import type { StoredTensor } from '../../tensor/stored-tensor.js';
@@ -34,11 +34,10 @@ export const missingWeights = async (
   for (const { path, bytes } of inputs.flatMap(({ files }) => files))
     if (linked.has(path)) want(path, { begin: 0, end: bytes });
   const needs = await Promise.all(
-    [...wanted].map(async ([path, extents]) => ({
-      path,
-      ranges: await missingRanges(path, joinExtents(extents)),
-      unverified: await isUnverified(path),
-    })),
+    [...wanted].map(async ([path, extents]) => {
+      const { missing: ranges, isUnverified: unverified } = await stateOfRanges(path, joinExtents(extents));
+      return { path, ranges, unverified };
+    }),
   );
   const missing = needs.filter(({ ranges }) => ranges.length > 0);
   const bytesIn = new Map(missing.map(({ path, ranges }) => [path, bytesOf(ranges)]));

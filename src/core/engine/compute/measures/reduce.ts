@@ -11,7 +11,9 @@ import {
   sourcesOfReduction,
 } from '../../../plan/reports/reduction.js';
 import { pairIndex } from '../../../tensor/pair-index.js';
+import type { InputFiles } from '../../input-files.js';
 import { overInputs, type RunControls } from '../../run.js';
+import type { WorkerPool } from '../../threads/pool.js';
 import { BlockSums, blocksOf, type ElementRange, measureBlock, type TensorMeasures } from './blocks.js';
 import { BlockMeasurer } from './measure.js';
 
@@ -150,16 +152,18 @@ const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockO
  * Sums differences, reading every input byte once. Results do not depend on the number of threads.
  *
  * @param keep reduces a tensor's result: float64 sums of a large model's rows would take gigabytes
+ * @param isGlance as in `overInputs`
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const runReductions = async <T>(
   plan: ReductionPlan,
   options: ReduceOptions,
   keep: (tensor: ReducedTensor, reduction: PlannedReduction) => T,
+  isGlance = false,
 ): Promise<Reduced<T>> => {
   const kept: T[] = [];
   const sources = plan.tensors.flatMap(sourcesOfReduction);
-  const { cost } = await overInputs(options, 'analysis', plan.inputs, sources, async (pool, inputs) => {
+  const reduce = async (pool: WorkerPool, inputs: InputFiles): Promise<void> => {
     const tensors: Reducing[] = [];
     for (const tensor of plan.tensors)
       tensors.push(
@@ -174,7 +178,8 @@ export const runReductions = async <T>(
     });
     for (const [index, { isEmpty, program, wanted }] of tensors.entries())
       if (isEmpty) finish(index, new BlockSums(program, wanted.measures).found);
-  });
+  };
+  const { cost } = await overInputs(options, 'analysis', plan.inputs, sources, reduce, isGlance);
   const { bytesRead, threads, seconds } = cost;
   return { tensors: kept, bytesRead, threads, seconds };
 };

@@ -90,6 +90,10 @@ const statOf = async (handle: OpenInput, file: FileIdentity) => {
   return { ctimeNs: String(now.ctimeNs), links: Number(now.nlink) };
 };
 
+/** Checks size and mtime alone. @throws INPUT_CHANGED, READ_FAILED */
+export const checkTime = (handle: OpenInput, file: FileIdentity): Promise<undefined> =>
+  reading(file.path, async () => void (await statOf(handle, file)));
+
 /** Hashes a file's header. A given `config.json` counts as a header. */
 const headerHashOf = async (handle: OpenInput, { path, bytes }: FileIdentity): Promise<string> =>
   path.endsWith('.json')
@@ -113,33 +117,25 @@ export const observe = (
     return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };
   });
 
-export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
+const opened = <T>(file: FileIdentity, read: (handle: OpenInput) => Promise<T>): Promise<T> =>
   withFewFiles(() =>
     reading(file.path, async () => {
-      const handle = await openInput(file.path);
-      try {
-        return await observe(handle, file, hashOf);
-      } finally {
-        await handle.close();
-      }
+      await using handle = await openInput(file.path);
+      return await read(handle);
     }),
   );
 
+export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
+  opened(file, (handle) => observe(handle, file, hashOf));
+
 /** Reads a file; checks before and after that it is unchanged. */
 const readUnchanged = <T>(file: FileIdentity, read: (handle: OpenInput) => Promise<T>): Promise<T> =>
-  withFewFiles(() =>
-    reading(file.path, async () => {
-      const handle = await openInput(file.path);
-      try {
-        await statOf(handle, file);
-        const found = await read(handle);
-        await statOf(handle, file);
-        return found;
-      } finally {
-        await handle.close();
-      }
-    }),
-  );
+  opened(file, async (handle) => {
+    await statOf(handle, file);
+    const found = await read(handle);
+    await statOf(handle, file);
+    return found;
+  });
 
 /**
  * Reads a whole file. Returns its SHA-256 in hex, and its stamp.

@@ -83,17 +83,18 @@ export const recordOf = async (path: string): Promise<RangeRecord | undefined> =
  *
  * @returns ascending, without overlaps
  */
-export const missingRanges = async (path: string, ranges: readonly Extent[]): Promise<Extent[]> => {
-  const place = await placeOf(path);
-  if (place === undefined) return [];
-  const record = await readRangeRecord(rangeRecordPath(place.folder, place.name));
-  return subtractExtents(ranges, record?.present ?? []);
-};
+export const missingRanges = async (path: string, ranges: readonly Extent[]): Promise<Extent[]> =>
+  (await stateOfRanges(path, ranges)).missing;
 
-/** True for a sparse file with a complete record. A verified file is a link, so verifying was interrupted. */
-export const isUnverified = async (path: string): Promise<boolean> => {
-  const record = await recordOf(path);
-  return record !== undefined && isComplete(record);
+/** Also says if verifying was interrupted: the record is complete, and a verified file would be a link. */
+export const stateOfRanges = async (path: string, ranges: readonly Extent[]) => {
+  const place = await placeOf(path);
+  if (place === undefined) return { missing: [], isUnverified: false };
+  const record = await readRangeRecord(rangeRecordPath(place.folder, place.name));
+  return {
+    missing: subtractExtents(ranges, record?.present ?? []),
+    isUnverified: record !== undefined && isComplete(record),
+  };
 };
 
 /** The content of `.ranges/model.json`. */
