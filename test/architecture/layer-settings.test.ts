@@ -498,6 +498,25 @@ describe('stacks in a configuration', () => {
     expect(known.warnings).toEqual([]);
   });
 
+  it('repeat limits of some layers where a configuration has them', () => {
+    const mlps = ['dense', 'sparse', 'sparse'];
+    const step = {
+      model_type: 'step3p5',
+      num_hidden_layers: 3,
+      layer_types: [F, S, F],
+      mlp_layer_types: mlps,
+    };
+    expect(edits(step, 3, order(0, 2))).toMatchObject({
+      layer_types: [F, F],
+      mlp_layer_types: mlps.slice(0, 2),
+    });
+    const limits = { swiglu_limits: [0, 7, 8], swiglu_limits_shared: [0, 7, 16] };
+    expect(edits({ ...step, ...limits }, 3, order(0, 2))).toMatchObject({
+      swiglu_limits: [0, 8],
+      swiglu_limits_shared: [0, 16],
+    });
+  });
+
   it('refuse layers that depend on their number, on each other or on weights outside', () => {
     const of = (model_type: string, more: Section = {}, origins = order(1, 0)) =>
       refusal(() => edits({ model_type, num_hidden_layers: 2, ...more }, 2, origins));
