@@ -143,6 +143,14 @@ describe('what the paper does not state', () => {
     expect(config).toMatchObject({ pure_bf16: false });
   });
 
+  it.each([
+    ['trl', { completion_only_loss: true }],
+    ['axolotl', { train_on_inputs: false }],
+    ['llama-factory', { stage: 'sft', do_train: true, train_on_prompt: false }],
+  ] as const)('has %s learn completions, not prompts', async (trainer, wanted) => {
+    expect((await init({ preset: 'math-1', trainer })).config).toMatchObject(wanted);
+  });
+
   it('gives LLaMA-Factory the stable steps, which it would otherwise make a third', async () => {
     const { config } = await init({ preset: 'ben-2', trainer: 'llama-factory' });
     expect(config.lr_scheduler_kwargs).toEqual({
