@@ -28,6 +28,7 @@ import {
   verify,
   writeReport,
 } from '../../src/index.js';
+import { tarHeader } from '../../src/study/bundle/tar.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { contentsOf, writeExperiment } from '../fixtures/experiment.js';
@@ -58,6 +59,18 @@ const copyOfStudy = (): string => {
   cpSync(study, copy, { recursive: true });
   return copy;
 };
+
+describe('a name', () => {
+  it.each([
+    ['x'.repeat(100), true],
+    ['x'.repeat(101), false],
+    [`${'x'.repeat(155)}/${'y'.repeat(100)}`, true],
+    [`${'x'.repeat(156)}/y`, false],
+    [`${'x'.repeat(120)}/`, false],
+  ])('of a file in a bundle has parts that a header can hold: %s', (name, isHeld) => {
+    expect(tarHeader(name, 0) !== undefined).toBe(isHeld);
+  });
+});
 
 describe('a bundle', () => {
   it('is the same file for the same study, and other programs read it', async () => {
