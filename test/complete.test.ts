@@ -1,8 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formulaKinds } from '../src/core/methods/operations/index.js';
+import { tuners } from '../src/core/models/adapters/kinds/tuners.js';
 import { solutionNumbers } from '../src/core/native/solve.js';
 import { methods } from '../src/index.js';
+import { paperLayouts } from '../src/study/paper/tables/index.js';
+import { generalLayouts } from '../src/study/scores/tables.js';
 import { everyMethod } from './fixtures/every-method.js';
 
 // Checks lists that the compiler does not: in tests, in the other language, and in pages.
@@ -37,6 +40,32 @@ describe('a list of all', () => {
       'mixture',
       'transplant',
     ]);
+  });
+
+  it('methods stands in the tests of methods, and in the bench of their floors', () => {
+    const files = readdirSync(new URL('methods', import.meta.url)).filter((file) =>
+      file.endsWith('.test.ts'),
+    );
+    const tests = files.map((file) => read(`test/methods/${file}`)).join('\n');
+    // A function of test/methods/mixture.test.ts writes its recipes.
+    const tried = builtIn.filter((name) => new RegExp(`'${name}'|method: ${name}\\b`).test(tests));
+    expect(builtIn.filter((name) => !tried.includes(name))).toEqual(['mixture']);
+    const bench = read('bench/floors.mjs');
+    expect(builtIn.filter((name) => !new RegExp(`\\b${name}\\b`).test(bench))).toEqual([]);
+  });
+
+  it.each<[string, string, string[]]>([
+    ['adapters', 'test/fixtures/adapter-kinds.ts', tuners.map(({ type }) => `'${type}'`)],
+    ['adapters', 'docs/adapters.md', tuners.map(({ type }) => `| \`${type}\``)],
+    [
+      'tables',
+      'docs/tables.md',
+      Object.keys({ ...paperLayouts, ...generalLayouts }).map((name) => `\`${name}`),
+    ],
+  ])('%s stands in %s', (_, file, names) => {
+    const text = read(file);
+    expect(names.length).toBeGreaterThan(5);
+    expect(names.filter((name) => !text.includes(name))).toEqual([]);
   });
 
   it.each<[string, string[]]>([

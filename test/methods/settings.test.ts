@@ -8,7 +8,7 @@ import {
   share,
   unusedFilters,
 } from '../../src/core/methods/framework/declaration/settings.js';
-import { planMerge, type RecipeInput } from '../../src/index.js';
+import { methods, planMerge, type RecipeInput } from '../../src/index.js';
 import { writeFamily } from '../fixtures/family.js';
 
 const setting = (input: unknown, spec: ParameterSpec = anyNumber()): Setting =>
@@ -127,7 +127,7 @@ describe('the value of a parameter', () => {
 });
 
 describe('normalize', () => {
-  it.each([
+  const presets: [string, boolean][] = [
     ['task_arithmetic', false],
     ['ties', true],
     ['breadcrumbs', false],
@@ -136,7 +136,16 @@ describe('normalize', () => {
     ['dare_ties', false],
     ['della', true],
     ['della_linear', false],
-  ])('of %s is %s unless it is given, as in mergekit', async (method, preset) => {
+  ];
+
+  it('is a setting of linear and of these', () => {
+    const having = [...methods.values()].filter(({ schema }) => 'normalize' in schema.shape);
+    expect(having.map(({ name }) => name).sort()).toEqual(
+      ['linear', ...presets.map(([name]) => name)].sort(),
+    );
+  });
+
+  it.each(presets)('of %s is %s unless it is given, as in mergekit', async (method, preset) => {
     const { base, a, b } = writeFamily({ layers: 1 });
     const planned = async (given: object) => {
       const recipe = { method, base, models: [a, b], weight: 1, ...given } as RecipeInput;
