@@ -24,7 +24,7 @@ export const digestFile = (file: FileToDigest, shared: BigInt64Array): DigestRes
   }
 };
 
-/** Hashes a range beside the whole file, as `Hashing` does two files; undefined if the addon did not. */
+/** Hashes a range and the whole file together, which takes little longer; undefined if the addon did not. */
 const byAddon = ({ fd, bytes, ranges }: FileToDigest, shared: BigInt64Array): FileDigests | undefined => {
   const states = new Uint32Array(2 * stateWords);
   const [ofRange, ofFile] = [states.subarray(0, stateWords), states.subarray(stateWords)];

@@ -44,7 +44,7 @@ export const refusalOf = ({ shards, architecture: { family } }: MergePlan): stri
       ];
 };
 
-/** Returns how mergekit's result differs because it takes other tensors as one, or from another slice. */
+/** Returns how mergekit's result differs because mergekit joins other tensors, or uses another slice. */
 export const differencesOf = (
   { shards, architecture: { family } }: MergePlan,
   method: string,
