@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { layerSwap, merge, planMerge, type RecipeInput, relayout } from '../../src/index.js';
+import { layerSwap, merge, planMerge, type RecipeInput, relayout, soup } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
-import { quantisedLlama } from '../fixtures/quantised.js';
+import { readTensors } from '../fixtures/merged.js';
+import { encode } from '../fixtures/numbers.js';
+import { quantisedLlama, type SchemeName } from '../fixtures/quantised.js';
 
 // The form of an output if some or all models are quantised.
 
@@ -103,6 +105,12 @@ describe('a swap by copies', () => {
       { out },
     );
     expect(configOf(out).quantization_config).toEqual(configOf(task ?? '').quantization_config);
+  });
+
+  it('keeps no plain entry that is a part of the name of a quantised module', async () => {
+    const list = await swappedList({ plain: /self_attn/, list: ['self_attn'] }, { plain: none, list: [] });
+    expect(list).not.toContain('self_attn');
+    expect(list).toContain('model.layers.1.self_attn.q_proj');
   });
 
   it('has the modules of either model of bitsandbytes that are not quantised', async () => {
@@ -212,13 +220,13 @@ describe('an output is dequantised', () => {
   });
 });
 
-describe('a stack by copies', () => {
-  const stackOf = (model: string, layers: readonly number[]) =>
-    ({
-      method: 'passthrough',
-      slices: layers.map((layer) => ({ sources: [{ model, layerRange: [layer, layer + 1] }] })),
-    }) as unknown as RecipeInput;
+const stackOf = (model: string, layers: readonly number[]) =>
+  ({
+    method: 'passthrough',
+    slices: layers.map((layer) => ({ sources: [{ model, layerRange: [layer, layer + 1] }] })),
+  }) as unknown as RecipeInput;
 
+describe('a stack by copies', () => {
   it('names each module that is not quantised by its place in the output, and keeps no pattern', async () => {
     const root = temporaryDirectory();
     const list = ['lm_head', 'model.layers.1.mlp.down_proj', 're:.*layers\\.[5-9].*'];
@@ -247,5 +255,98 @@ describe('a stack by copies', () => {
     const out = join(root, 'out');
     await merge(stackOf(model, [0, 2]), { out });
     expect(configOf(out).quantization_config).toBeUndefined();
+  });
+
+  it.each<[string, object, boolean]>([
+    ['is quantised where only its origin has numbers', { meta: { quantizer: ['gptqmodel:5.6.0'] } }, true],
+    [
+      'is not quantised where patterns may name layers',
+      { groups: { 're:.*[.]3[.]mlp': { bits: 4 } } },
+      false,
+    ],
+  ])('%s', async (_, settings, isQuantised) => {
+    const root = temporaryDirectory();
+    const { tensors, config } = quantisedLlama('AWQ', { seed: 1 });
+    const quantization_config = { ...(config?.['quantization_config'] as object), ...settings };
+    const model = writeCheckpoint(join(root, 'a'), { tensors, config: { ...config, quantization_config } });
+    await merge(stackOf(model, [0, 2, 3]), { out: join(root, 'out') });
+    expect(configOf(join(root, 'out')).quantization_config !== undefined).toBe(isQuantised);
+  });
+});
+
+describe('scales of the KV cache', () => {
+  const cache = [
+    'model.layers.3.self_attn.k_scale',
+    'model.layers.3.self_attn.attn.v_scale',
+    'model.layers.3.self_attn.q_proj.output_scale',
+    'model.layers.4.self_attn.k_proj.k_scale',
+  ];
+  const withCache = (directory: string, scheme: SchemeName, seed: number, plain = none) => {
+    const { tensors, config } = quantisedLlama(scheme, { seed, isPlain: (name) => plain.test(name) });
+    const scale = { dtype: 'F32', shape: [1], data: encode('F32', [seed]) } as const;
+    return writeCheckpoint(directory, {
+      tensors: { ...tensors, ...Object.fromEntries(cache.map((name) => [name, scale])) },
+      config,
+    });
+  };
+  const int4 = 'int4 of compressed-tensors by groups';
+
+  it('stay beside quantised layers, under their new numbers', async () => {
+    const root = temporaryDirectory();
+    const model = withCache(join(root, 'a'), int4, 1);
+    await merge(stackOf(model, [0, 4, 3]), { out: join(root, 'out') });
+    const names = Object.keys(await readTensors(join(root, 'out')));
+    expect(names.filter((name) => /[kqv]_scale|output_scale/.test(name)).sort()).toEqual([
+      'model.layers.1.self_attn.k_proj.k_scale',
+      'model.layers.2.self_attn.attn.v_scale',
+      'model.layers.2.self_attn.k_scale',
+      'model.layers.2.self_attn.q_proj.output_scale',
+    ]);
+  });
+
+  it.each([
+    ['as they are', none],
+    ['beside attention that is not quantised', /self_attn/],
+  ])('are left out of an output that is not quantised, with a warning, %s', async (_, plain) => {
+    const root = temporaryDirectory();
+    const [a, b] = [withCache(join(root, 'a'), int4, 1, plain), join(root, 'b')];
+    writeCheckpoint(b, quantisedLlama(int4, { seed: 2, isPlain: (name) => plain.test(name) }));
+    const { warnings } = await soup({ models: [a, b] }, { out: join(root, 'out') });
+    expect(warnings).toContainEqual(
+      'a has scales of the KV cache (model.layers.3.self_attn.k_scale, …); the output has none, as it is not quantised',
+    );
+    expect(Object.keys(await readTensors(join(root, 'out')))).not.toContainEqual(
+      expect.stringMatching(/_scale$/),
+    );
+  });
+});
+
+it('refuses to dequantise a model beside modules that are only copied', async () => {
+  const root = temporaryDirectory();
+  const module = 'model.layers.3.mlp.down_proj';
+  const { tensors, config } = quantisedLlama('NVFP4 of ModelOpt', { seed: 1 });
+  const scale = { dtype: 'F32', shape: [40], data: new Uint8Array(160) } as const;
+  const model = writeCheckpoint(join(root, 'a'), {
+    tensors: { ...tensors, [`${module}.pre_quant_scale`]: scale },
+    config,
+  });
+  await expect(planMerge({ method: 'relayout', model, dtype: 'bfloat16' })).rejects.toMatchObject({
+    code: 'QUANTISED_WEIGHTS',
+    details: { tensor: `${module}.weight` },
+  });
+  await expect(planMerge({ method: 'relayout', model })).resolves.toBeDefined();
+});
+
+it('refuses to quantise what is plain beside codes that are not read', async () => {
+  const { tensors, config } = quantisedLlama('GPTQ of 4 bits in any order', {
+    isPlain: (name) => name.includes('down_proj'),
+  });
+  const quantization_config = { ...(config?.['quantization_config'] as object), bits: 3 };
+  const model = writeCheckpoint(join(temporaryDirectory(), 'a'), {
+    tensors,
+    config: { ...config, quantization_config },
+  });
+  await expect(planMerge({ method: 'relayout', model, quantize: 'int8' })).rejects.toMatchObject({
+    code: 'QUANTISED_WEIGHTS',
   });
 });

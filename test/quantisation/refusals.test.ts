@@ -121,6 +121,16 @@ describe('models of ModelOpt', () => {
   });
 });
 
+it('models of GPTQ are not said to be quantised beside config.json, once they are not', async () => {
+  const scheme = 'GPTQ of 8 bits, version 2';
+  const model = writeCheckpoint(join(temporaryDirectory(), 'm'), quantisedLlama(scheme));
+  writeFileSync(join(model, 'quantize_config.json'), '{"bits": 8, "group_size": -1}');
+  const namesIn = async (recipe: object) =>
+    (await planMerge({ method: 'relayout', model, ...recipe })).files.map(({ name }) => name);
+  expect(await namesIn({ dtype: 'bfloat16' })).not.toContain('quantize_config.json');
+  expect(await namesIn({})).toContain('quantize_config.json');
+});
+
 describe('experts in MXFP4 are refused', () => {
   const bytes = (shape: readonly number[]): TensorFixture => ({
     dtype: 'U8',

@@ -4,6 +4,7 @@ import { planMerge, relayout } from '../../src/index.js';
 import {
   type CheckpointFixture,
   llama,
+  type TensorFixture,
   temporaryDirectory,
   writeCheckpoint,
 } from '../fixtures/checkpoints.js';
@@ -68,6 +69,121 @@ describe('settings of compressed-tensors', () => {
   });
 });
 
+describe('the width of packed rows by channels', () => {
+  const shape = (rows: number, columns: number): TensorFixture => ({
+    dtype: 'I64',
+    shape: [2],
+    data: new Uint8Array(BigInt64Array.of(BigInt(rows), BigInt(columns)).buffer),
+  });
+  const data = Uint8Array.from({ length: 16 * 20 }, (_, index) => (index * 37) % 256);
+  const byChannels = (weight_shape: TensorFixture | undefined): CheckpointFixture => {
+    const { tensors, config } = quantisedLlama('int4 of compressed-tensors by groups');
+    const { [`${module}.weight_shape`]: _, ...rest } = tensors;
+    return {
+      tensors: {
+        ...rest,
+        [`${module}.weight_packed`]: { dtype: 'I32', shape: [16, 5], data },
+        [`${module}.weight_scale`]: { dtype: 'F32', shape: [16, 1], data: encode('F32', Array(16).fill(1)) },
+        ...(weight_shape === undefined ? {} : { [`${module}.weight_shape`]: weight_shape }),
+      },
+      config,
+    };
+  };
+
+  it.each([40, 36, 33])('is the one of weight_shape: %i', async (width) => {
+    const out = join(temporaryDirectory(), 'out');
+    const [model = ''] = written(byChannels(shape(16, width)));
+    await relayout({ model, dtype: 'float32' }, { out });
+    const codes = [...data].flatMap((byte) => [byte & 15, byte >> 4]);
+    const kept = codes.flatMap((code, index) => (index % 40 < width ? [code - 8] : []));
+    expect((await readTensors(out))[`${module}.weight`]).toEqual({
+      dtype: 'F32',
+      shape: [16, width],
+      data: Buffer.from(encode('F32', kept)),
+    });
+  });
+
+  it.each([
+    ['is missing', undefined, 'weight_packed'],
+    ['says fewer words', shape(16, 32), 'weight_shape'],
+    ['says more words', shape(16, 41), 'weight_shape'],
+    ['says other rows', shape(15, 36), 'weight_shape'],
+    ['is in other numbers', { ...shape(16, 36), dtype: 'I32', shape: [4] } as const, 'weight_shape'],
+  ])('is refused where weight_shape %s', async (_, weight_shape, part) => {
+    const [model = ''] = written(byChannels(weight_shape));
+    await expect(planMerge({ method: 'relayout', model })).rejects.toMatchObject({
+      code: 'QUANTISATION_INVALID',
+      details: { tensor: `${module}.${part}` },
+    });
+  });
+});
+
+describe('dynamic settings of GPTQ, without the groups of columns', () => {
+  // 40 features in 3 groups are 16, 16 and 8.
+  const dynamic = (sizes: readonly number[], withGroups = false): CheckpointFixture => {
+    const { tensors, config } = withSettings('GPTQ of 8 bits, version 2', {
+      group_size: -1,
+      dynamic: Object.fromEntries(sizes.map((group_size, at) => [`+:.*${at}`, { group_size }])),
+    });
+    const ones = encode(
+      'F16',
+      [1, 2, 3].flatMap((scale) => Array(16).fill(scale) as number[]),
+    );
+    const groups = Int32Array.from({ length: 40 }, (_, feature) => feature >> 4);
+    return {
+      tensors: {
+        ...tensors,
+        [`${module}.scales`]: { dtype: 'F16', shape: [3, 16], data: ones },
+        [`${module}.qzeros`]: { dtype: 'I32', shape: [3, 4], data: new Uint8Array(48) },
+        [`${module}.qweight`]: { dtype: 'I32', shape: [10, 16], data: new Uint8Array(640).fill(1) },
+        ...(withGroups
+          ? {
+              [`${module}.g_idx`]: {
+                dtype: 'I32',
+                shape: [40],
+                data: new Uint8Array(groups.buffer),
+              } as const,
+            }
+          : {}),
+      },
+      config,
+    };
+  };
+
+  it.each([
+    ['one size fits', dynamic([16, 128])],
+    ['groups are stored', dynamic([16, 15, 128], true)],
+  ])('are read where %s', async (_, fixture) => {
+    const out = join(temporaryDirectory(), 'out');
+    const [model = ''] = written(fixture);
+    await relayout({ model, dtype: 'float32' }, { out });
+    const row = Array.from({ length: 40 }, (_, feature) => (feature >> 4) + 1);
+    expect((await readTensors(out))[`${module}.weight`]?.data).toEqual(
+      Buffer.from(encode('F32', Array.from({ length: 16 }, () => row).flat())),
+    );
+  });
+
+  it.each([
+    ['no size fits', [32]],
+    ['two sizes fit', [16, 15]],
+  ])('allow copies only where %s', async (_, sizes) => {
+    await expect(soupOf(dynamic(sizes), dynamic(sizes))).rejects.toMatchObject({ code: 'QUANTISED_WEIGHTS' });
+    await expect(swapOf(dynamic(sizes), dynamic(sizes))).resolves.toBeDefined();
+  });
+});
+
+it('that rotate a model of GPTQ allow copies only, and none between random rotations', async () => {
+  const of = (rotation: string | null, seed = 1) =>
+    withSettings('GPTQ of 8 bits, version 2', { rotation }, seed);
+  await expect(soupOf(of('hadamard'), of('hadamard', 2))).rejects.toMatchObject({
+    code: 'QUANTISED_WEIGHTS',
+  });
+  await expect(swapOf(of('hadamard'), of('hadamard', 2))).resolves.toBeDefined();
+  await expect(soupOf(of(null), of(null, 2))).resolves.toBeDefined();
+  for (const other of [of('random', 2), of('hadamard', 2)])
+    await expect(swapOf(of('random'), other)).rejects.toMatchObject({ code: 'CONFIG_MISMATCH' });
+});
+
 it('in which GPTQ orders columns by activation need the groups of columns', async () => {
   const { tensors, config } = withSettings('GPTQ of 4 bits in any order', {});
   const { [`${module}.g_idx`]: _, ...rest } = tensors;
@@ -122,17 +238,27 @@ describe('a scheme that is not read', () => {
     await expect(soupOf(fixture, fixture)).resolves.toBeDefined();
   });
 
-  it('is not stacked where its settings name layers', async () => {
-    const stacked = async (settings: object) => {
-      const [a = ''] = written(withSettings('FP8 in blocks', { ...quip, ...settings }));
-      const slice = (from: number, to: number) => ({
-        sources: [{ model: a, layerRange: [from, to] as [number, number] }],
-      });
-      return await planMerge({ method: 'passthrough', slices: [slice(0, 3), slice(2, 5)] });
-    };
-    await expect(stacked({ modules_to_not_convert: ['model.layers.1.mlp'] })).rejects.toMatchObject({
-      code: 'QUANTISED_WEIGHTS',
+  const stacked = async (settings: object) => {
+    const [a = ''] = written(withSettings('FP8 in blocks', { ...quip, ...settings }));
+    const slice = (from: number, to: number) => ({
+      sources: [{ model: a, layerRange: [from, to] as [number, number] }],
     });
-    await expect(stacked({ modules_to_not_convert: ['lm_head'] })).resolves.toBeDefined();
+    return await planMerge({ method: 'passthrough', slices: [slice(0, 3), slice(2, 5)] });
+  };
+
+  it.each<[string, object]>([
+    ['by paths', { modules_to_not_convert: ['model.layers.1.mlp'] }],
+    ['by patterns', { ignore: ['re:.*[.]1[.]mlp.*'] }],
+    ['by patterns of digits', { ignore: [String.raw`re:.*\.\d\.mlp.*`] }],
+    ['by patterns of characters', { ignore: ['re:.*.[0-1].mlp.*'] }],
+    ['in keys', { dynamic: { '-:.*1.mlp.*': {} } }],
+  ])('is not stacked where its settings name layers %s', async (_, settings) => {
+    await expect(stacked(settings)).rejects.toMatchObject({ code: 'QUANTISED_WEIGHTS' });
+  });
+
+  it('is stacked where its settings name no layers', async () => {
+    const groups = { config_groups: { group_0: { targets: ['Linear', 're:.*self_attn.*'] } } };
+    const settings = { modules_to_not_convert: ['lm_head'], version: '0.8.1', dtype: 'e4m3', ...groups };
+    await expect(stacked(settings)).resolves.toBeDefined();
   });
 });

@@ -11,8 +11,10 @@ const names = /\.(weight\.quant_state\.bitsandbytes__(nf4|fp4)|weight_format)$/;
 /** Returns small tensors that describe how other tensors are stored; opening a checkpoint reads their bytes. */
 export const descriptionsIn = ({ tensors }: FileHeader): readonly (readonly [string, TensorInFile])[] =>
   [...tensors].filter(
-    ([name, { dtype, begin, end }]) =>
-      dtype === 'U8' && begin < end && end - begin <= mostDescriptionBytes && names.test(name),
+    ([name, tensor]) =>
+      tensor.begin < tensor.end &&
+      tensor.end - tensor.begin <= mostDescriptionBytes &&
+      ((tensor.dtype === 'U8' && names.test(name)) || isShape(name, tensor, tensors)),
   );
 
 /** Returns a partly downloaded file's missing ranges, which would be read as zeros. */

@@ -27,6 +27,9 @@ const configKeys = ['quantization_config', 'compression_config'];
 const schemeOf = ({ quant_method }: Settings): QuantisationScheme | undefined =>
   schemes.find(({ methods }) => methods.includes(String(quant_method)));
 
+/** Returns keys of settings about how the model was quantised. */
+export const originsOf = (settings: Settings): readonly string[] => schemeOf(settings)?.origins ?? [];
+
 /** Returns the settings of a quantisation that is not read, so that its tensors can only be copied. */
 export const unreadSettings = ({
   config,
@@ -40,8 +43,8 @@ export const unreadSettings = ({
 
 /** Returns the settings that say how unread tensors are stored, as a text to compare. */
 export const unreadForm = (settings: Settings): string => {
-  const { origins = [], unconverted = [] } = schemeOf(settings) ?? {};
-  return settingsText(settings, new Set([...origins, ...unconverted]));
+  const { unconverted = [] } = schemeOf(settings) ?? {};
+  return settingsText(settings, new Set([...originsOf(settings), ...unconverted]));
 };
 
 /** Returns settings as a text that does not depend on the order of keys, without some of them. */
@@ -56,6 +59,10 @@ export const settingsText = (settings: Settings, without: ReadonlySet<string | u
 
 /** Matches tensors beside a weight that do not change its value, such as scales of activations. */
 const beside = /^((input|output|activation)(_global)?_scale|weight_shape|(input|output)_zero_point)$/;
+
+/** Matches scales of the KV cache. */
+export const ofCache =
+  /(^|\.)((k|v|q|kv|prob(_output)?)_(global_)?(scale|zero_point)|[kvq]_proj\.output_(scale|zero_point)|kv_cache_scaling_factor)$/;
 
 /**
  * Lists a quantised checkpoint's tensors as in the original model, each with a description of the stored
@@ -89,6 +96,14 @@ export const dequantised = (checkpoint: CheckpointIndex): CheckpointIndex => {
   };
 };
 
+/** Adds the stored tensors that do not change a weight's value, to compare quantised models. */
+export const withBeside = <T extends Pick<CheckpointIndex, 'tensors' | 'quantisation'>>(checkpoint: T): T => {
+  const stored = [...(checkpoint.quantisation?.stored ?? [])].filter(([name]) => isBeside(name));
+  return { ...checkpoint, tensors: new Map([...checkpoint.tensors, ...stored]) };
+};
+
+const isBeside = (name: string): boolean => ofCache.test(name) || beside.test(lastOf(name));
+
 /** Puts each tensor in the place of its codes; unquantised tensors keep their places. */
 const logicalTensors = (
   stored: ReadonlyMap<string, TensorReference>,
@@ -96,12 +111,15 @@ const logicalTensors = (
 ): ReadonlyMap<string, TensorReference> => {
   const hidden = new Set(found.flatMap(({ of }) => of));
   const byCodes = new Map(found.map((tensor) => [tensor.of[0], tensor]));
-  const modules = new Map<string, FoundTensor>();
-  for (const tensor of found) modules.set(moduleOf(tensor.name), tensor);
+  const owners = new Map<string, FoundTensor>();
+  for (const tensor of found)
+    for (const module of modulesOf(tensor.name).slice(1)) owners.set(module, tensor);
+  for (const tensor of found) owners.set(moduleOf(tensor.name), tensor);
   const extra = new Map<FoundTensor, string[]>();
   for (const name of stored.keys()) {
-    const owner = modules.get(moduleOf(name));
-    if (owner === undefined || hidden.has(name) || !beside.test(lastOf(name))) continue;
+    const around = ofCache.test(name) ? modulesOf(name) : beside.test(lastOf(name)) ? [moduleOf(name)] : [];
+    const [owner] = around.flatMap((module) => owners.get(module) ?? []);
+    if (owner === undefined || hidden.has(name)) continue;
     hidden.add(name);
     extra.set(owner, [...(extra.get(owner) ?? []), name]);
   }
@@ -113,12 +131,10 @@ const logicalTensors = (
       continue;
     }
     const { file, begin, end } = reference;
-    // The last part of a name may contain dots: `weight.absmax`.
-    const before = tensor.name.length - lastOf(tensor.name).length;
     const parts = new Map(
       [...tensor.of, ...(extra.get(tensor) ?? [])].flatMap((part): [string, TensorReference][] => {
         const found = stored.get(part);
-        return found === undefined ? [] : [[part.slice(before), found]];
+        return found === undefined ? [] : [[pathFrom(moduleOf(tensor.name), part), found]];
       }),
     );
     tensors.set(tensor.name, {
@@ -134,5 +150,33 @@ const logicalTensors = (
 };
 
 export const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
+
+/** Returns the modules around a tensor, innermost first, within its layer; at most eight. */
+const modulesOf = (name: string): readonly string[] => {
+  const modules = [moduleOf(name)];
+  for (
+    let [last = ''] = modules;
+    modules.length < 8 && last !== '' && !isLayer.test(last);
+    modules.push(last)
+  )
+    last = moduleOf(last);
+  return modules;
+};
+
+const isLayer = /(^|\.)\d+$/;
+
+/** Returns a name as seen from a module: `../` leads out of it. */
+const pathFrom = (module: string, name: string): string => {
+  if (module === '') return name;
+  return name.startsWith(`${module}.`)
+    ? name.slice(module.length + 1)
+    : `../${pathFrom(moduleOf(module), name)}`;
+};
+
+/** Reverses `pathFrom`. */
+export const storedName = (module: string, path: string): string => {
+  if (path.startsWith('../')) return storedName(moduleOf(module), path.slice(3));
+  return module === '' ? path : `${module}.${path}`;
+};
 
 const lastOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);

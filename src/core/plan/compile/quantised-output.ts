@@ -2,7 +2,15 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { itemAt, valueAt } from '../../base/errors/lookup.js';
 import { allRecipes } from '../../methods/recipe/recipe.js';
 import type { CheckpointIndex, Quantisation } from '../../models/checkpoint/checkpoint.js';
-import { moduleOf, settingsText, unreadSettings } from '../../models/quantisation/dequantised.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
+import {
+  moduleOf,
+  ofCache,
+  originsOf,
+  settingsText,
+  storedName,
+  unreadSettings,
+} from '../../models/quantisation/dequantised.js';
 import type { Settings } from '../../models/quantisation/scheme.js';
 import type { QuantisationLayout } from '../../tensor/quantisation-layout.js';
 import type { TensorReference } from '../../tensor/reference.js';
@@ -13,7 +21,7 @@ import { quantisedCopy, quantisedIn, sourcesOf } from '../operands.js';
 import type { Composed } from './composed.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 import type { Cached, PlanningSession } from './inputs/session.js';
-import { quantisedTensors } from './quantised.js';
+import { isCode, quantisedTensors } from './quantised.js';
 
 const storedTensors: Cached<UnplacedTensor[]> = { most: 1 << 20 };
 const storedFrames: Cached<object> = { most: 512 };
@@ -48,12 +56,36 @@ export const inOneLayout = (composed: Composed, { checkpoints, session }: Opened
 };
 
 export const unquantised = (composed: Composed): Composed => {
+  refuseCodes(composed);
   const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
   return {
     ...composed,
     configEdits: { ...composed.configEdits, ...edits },
+    warnings: [...composed.warnings, ...withoutCache(composed)],
     ...(Object.keys(edits).length === 0 ? {} : { storedDtype: 'BF16' }),
   };
+};
+
+/** Warns of scales of the KV cache, which were measured beside the quantised weights. */
+const withoutCache = ({ models }: Composed): string[] =>
+  models.flatMap(({ checkpoint: { name, quantisation } }) => {
+    const scales = [...(quantisation?.stored.keys() ?? [])].find((stored) => ofCache.test(stored));
+    return scales === undefined
+      ? []
+      : [`${name} has scales of the KV cache (${scales}, …); the output has none, as it is not quantised`];
+  });
+
+/** Refuses codes of modules that are not read, since the output's `config.json` would not describe them. */
+const refuseCodes = ({ tensors, models }: Composed): void => {
+  const model = models.find(
+    ({ checkpoint }) => checkpoint.quantisation !== undefined || unreadSettings(checkpoint) !== undefined,
+  );
+  const code = tensors.find(
+    ({ expression, place, ...tensor }) =>
+      expression.kind === 'copy' && place.role !== 'buffer' && isCode(tensor),
+  );
+  if (model !== undefined && code !== undefined)
+    throw new LayerloomError('QUANTISED_WEIGHTS', { model: model.checkpoint.path, tensor: code.name });
 };
 
 const configKeysOf = ({ models }: Composed): readonly string[] =>
@@ -100,12 +132,26 @@ const copiedIn = (
 const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string =>
   settingsText(settings, new Set([...origins, 'version', unconvertedKey]));
 
-/** True if settings name layers, by number or pattern; ignores the list of unquantised modules. */
-const namesLayers = (settings: Settings, unconvertedKey?: string): boolean =>
-  Object.entries(settings).some(
-    ([key, value]) =>
-      key !== unconvertedKey && /\b(layers?|blocks?|h)\\*\./.test(JSON.stringify(value) ?? ''),
+/**
+ * True if settings may name layers: a text has a path of layers, a number that no letter precedes, or a
+ * pattern of digits. Ignores versions, the list of unquantised modules, and how the model was quantised.
+ */
+const namesLayers = (settings: Settings, unconvertedKey?: string): boolean => {
+  const without = [unconvertedKey, ...originsOf(settings)];
+  const said = Object.entries(settings).filter(([key]) => !without.includes(key));
+  return textsIn(Object.fromEntries(said)).some((text) =>
+    /\b(layers?|blocks?|h)\\*\.|(?<!\w)\d|\\[dDwW]|[[{]/.test(text),
   );
+};
+
+const textsIn = (value: unknown): readonly string[] => {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(textsIn);
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, one]) =>
+    key.endsWith('version') ? [] : [key, ...textsIn(one)],
+  );
+};
 
 /** Refuses to renumber layers if settings of an unread quantisation scheme name layers. */
 const refuseRenumbered = ({ compiled }: Composed, models: readonly CheckpointIndex[]): void => {
@@ -126,8 +172,8 @@ const asStored = (
   return session.remember(storedTensors, [session.idOf(tensor)], () => {
     const module = moduleOf(tensor.name);
     return [...formOf(copy, models, session).parts].map(
-      ([part, reference]): UnplacedTensor => ({
-        name: module === '' ? part : `${module}.${part}`,
+      ([path, reference]): UnplacedTensor => ({
+        name: storedName(module, path),
         dtype: reference.dtype,
         shape: reference.shape,
         bytes: reference.end - reference.begin,
@@ -200,6 +246,6 @@ const unconvertedIn = (
   return [...new Set([...entries, ...elsewhere])];
 };
 
-/** True if an entry may name a module: it is a pattern, or a plain name at the module's start or end. */
+/** True if an entry may name a module: it is a pattern, or a part of the module's name, as vLLM's AWQ reads it. */
 const mayName = (entry: string, module: string): boolean =>
-  !/^[\w.-]+$/.test(entry) || module === entry || module.startsWith(`${entry}.`) || module.endsWith(entry);
+  !/^[\w.-]+$/.test(entry) || module.includes(entry);

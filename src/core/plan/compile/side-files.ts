@@ -16,9 +16,14 @@ import type { PlannedFile } from '../plan.js';
 import type { Composed } from './composed.js';
 import type { Cached, PlanningSession } from './inputs/session.js';
 
-/** True for ModelOpt's `hf_quant_config.json`, which could contradict the output's `config.json`. */
-const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
-  quantisation !== undefined && name === 'hf_quant_config.json';
+/** True for settings of ModelOpt or GPTQ that would contradict the output's `config.json`. */
+const isToldInConfig = (
+  { storedDtype }: Composed,
+  { quantisation }: CheckpointIndex,
+  name: string,
+): boolean =>
+  (quantisation !== undefined && name === 'hf_quant_config.json') ||
+  (storedDtype !== undefined && name === 'quantize_config.json');
 
 /** Code of tokenizers, which `auto_map` in `tokenizer_config.json` names. */
 const isTokenizerCode = (name: string): boolean => /^tokeni[sz]\w*\.py$/.test(name);

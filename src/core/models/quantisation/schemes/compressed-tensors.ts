@@ -131,9 +131,10 @@ const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined
     );
   const stride = words * each;
   const count = elementCount(scales.shape) ?? 0;
-  // Groups cover whole rows; the last packed word may have padding.
+  // The last packed word may have padding.
   const groups = scales.shape.length === 2 ? itemAt(scales.shape, 1) : 1;
-  const widthOf = ([, columns]: BlockSize) => (groups > 1 ? Math.min(stride, groups * columns) : stride);
+  const whole = groups > 1 || each === 2 ? stride : widthSaid(model, module, [rows, stride - each, stride]);
+  const widthOf = ([, columns]: BlockSize) => (groups > 1 ? Math.min(stride, groups * columns) : whole);
   const byRows: BlockSize = count === 1 ? [rows, stride] : [1, stride];
   const block = blockThatFits(of, rows, widthOf, stride - each) ?? byRows;
   const width = widthOf(block);
@@ -154,6 +155,25 @@ const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined
       ...(global === undefined ? {} : { factor: { kind: 'divisor' as const, of: global } }),
     },
   };
+};
+
+/** Reads the width of rows in `weight_shape`, which loaders need, too. */
+const widthSaid = (
+  { checkpoint }: QuantisedCheckpoint,
+  module: string,
+  [rows, least, most]: readonly [rows: number, least: number, most: number],
+): number => {
+  const name = `${module}.weight_shape`;
+  const reference = tensorBeside(checkpoint, `${module}.weight_packed`, name);
+  const said = [...new BigInt64Array(new Uint8Array(checkpoint.descriptions?.get(name) ?? []).buffer)];
+  const width = Number(said[1]);
+  if (said.length === 2 && Number(said[0]) === rows && width > least && width <= most) return width;
+  throw invalidQuantisation(
+    checkpoint,
+    reference,
+    name,
+    `says [${said.slice(0, 2).join(', ')}], and must be I64 [${rows}, a width above ${least} up to ${most}] that is here; fetch the model whole where it comes from the hub`,
+  );
 };
 
 const withZerosAndGroups = (

@@ -26,7 +26,8 @@ export const gptq: QuantisationScheme = {
     const { settings } = model;
     const format = settings['checkpoint_format'] ?? settings['format'] ?? 'gptq';
     const oneMore = formats.get(typeof format === 'string' ? format.toLowerCase() : format);
-    if (oneMore === undefined || hasConv1D(model)) return [];
+    // Loaders of rotated models rotate inputs, too.
+    if (oneMore === undefined || hasConv1D(model) || typeof settings['rotation'] === 'string') return [];
     return modulesInWords(model).flatMap((module) => {
       const { bits, group } = sizesOf(model, module);
       if (bits !== 4 && bits !== 8) return [];
@@ -38,7 +39,10 @@ export const gptq: QuantisationScheme = {
   },
 };
 
-/** Returns a module's bits and group size; from the shapes if settings are `dynamic`. */
+/**
+ * Returns a module's bits and group size. If settings are `dynamic`, bits are from the shapes, and the size is
+ * the one in the settings that makes this number of groups; without it, or with several, bits are undefined.
+ */
 const sizesOf = (
   { checkpoint: { tensors }, settings }: QuantisedCheckpoint,
   module: string,
@@ -53,5 +57,13 @@ const sizesOf = (
   ];
   const ownBits = (32 * words) / out;
   const features = (rowsOfWords * 32) / ownBits;
-  return { bits: ownBits, group: groupSize(Math.ceil(features / groups)) };
+  const sizes = new Set(
+    [settings, ...Object.values(dynamic)].flatMap(
+      (one) => (isObject(one) ? groupSize(one['group_size']) : undefined) ?? [],
+    ),
+  );
+  const fitting = [...sizes].filter((size) => Math.ceil(features / size) === groups);
+  const [group, more] = groups === 1 ? [features] : fitting;
+  const isSure = group !== undefined && (more === undefined || tensors.has(`${module}.g_idx`));
+  return isSure ? { bits: ownBits, group } : { bits: undefined, group };
 };

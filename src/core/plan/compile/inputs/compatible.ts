@@ -277,10 +277,11 @@ const checkUnread = (first: CheckpointIndex, other: CheckpointIndex): void => {
     const settings = unreadSettings(one);
     return settings === undefined || quantisedTensors(one).size === 0 ? 'none' : unreadForm(settings);
   });
-  if (a !== b)
+  const areRandom = first.path !== other.path && /"random\b|"randomize":true/.test(a ?? '');
+  if (a !== b || areRandom)
     throw new LayerloomError('CONFIG_MISMATCH', {
       ...pathsOf(first, other),
-      differences: [`quantization_config ${a} against ${b}`],
+      differences: [`quantization_config ${a} against ${areRandom ? 'another random rotation' : b}`],
     });
 };
 
