@@ -24,7 +24,7 @@ export const pairsOf = (
   first: OpenedCheckpoint,
   given: OpenedCheckpoint,
 ): { readonly pairs: readonly Pair[]; readonly out: OpenedCheckpoint } => {
-  const out = inMixtureSpelling(inSpelling(first, given), expected);
+  const out = inMixtureSpelling(inSpelling(first, asStored(given, expected)), expected);
   const found = out.checkpoint.tensors;
   const names = [...new Set([...expected.keys(), ...found.keys()])];
   const roleOf = (name: string) =>
@@ -38,6 +38,17 @@ export const pairsOf = (
     return [{ name, expected: wanted ?? expected.get(source), found: own ?? found.get(source) }];
   });
   return { pairs, out };
+};
+
+/** Returns an output with its codes and scales if those are expected, rather than their values. */
+const asStored = (out: OpenedCheckpoint, expected: ReadonlyMap<string, ExpectedTensor>): OpenedCheckpoint => {
+  const { tensors, quantisation } = out.checkpoint;
+  const areExpected = [...(quantisation?.stored.keys() ?? [])].some(
+    (name) => !tensors.has(name) && expected.has(name),
+  );
+  if (quantisation === undefined || !areExpected) return out;
+  const checkpoint = { ...out.checkpoint, tensors: quantisation.stored };
+  return { ...out, checkpoint, architecture: describeArchitecture(checkpoint) };
 };
 
 const sourceOfCopy = (
