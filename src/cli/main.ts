@@ -5,18 +5,18 @@ import { type Wait, waits } from '../core/models/sources/hub/requests/session/wa
 import { note } from './print.js';
 import { reportError, runCommandLine } from './run-command-line.js';
 
-/** Exit code of a program ended by SIGPIPE, as shells report it. Node ignores SIGPIPE. */
-const readerGone = 141;
+let isReaderGone = false;
+// Shells report 141 for a program ended by SIGPIPE, which Node ignores.
+process.once('exit', () => {
+  if (isReaderGone) process.exitCode ||= 141;
+});
 
 // If the pipe of stdout is closed (`| head`), work continues, and only the exit code tells. Any other failed
 // write is an error, even if the merge is complete.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') {
-      if (stream === process.stdout)
-        process.once('exit', () => {
-          process.exitCode ||= readerGone;
-        });
+      isReaderGone ||= stream === process.stdout;
       return;
     }
     process.off('exit', endedUnsettled);

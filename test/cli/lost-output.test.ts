@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -33,6 +33,23 @@ describe('a command whose stdout', () => {
     const line = '{ sleep 0.2; layerloom soup task language -o merged --json; echo "$?" >&3; } | true';
     expect(run(`{ ${line}; } 3>&1`, root).stdout).toBe('141\n');
     expect(existsSync(join(root, 'merged', 'layerloom.json'))).toBe(true);
+  });
+
+  it('is closed before many lines ends without a word of Node', () => {
+    const { root } = writePair();
+    const merges = Array.from({ length: 20 }, (_, at) => ({
+      name: `m${at}`,
+      method: 'soup',
+      weights: [at + 1, 1],
+    }));
+    const experiment = {
+      tasks: { math: './task' },
+      languages: { swahili: { swh: './language' } },
+      merges,
+    };
+    writeFileSync(join(root, 'many.yaml'), JSON.stringify(experiment));
+    const line = '{ sleep 0.2; layerloom batch many.yaml -o many --json; echo "$?" >&3; } | true';
+    expect(run(`{ ${line}; } 3>&1`, root)).toEqual({ stdout: '141\n', stderr: '' });
   });
 
   it('is closed and that fails ends with its own code', () => {
