@@ -143,6 +143,18 @@ describe('the table plan', () => {
     }
   });
 
+  it('never says that twice as many answers would save more than half of the problems', () => {
+    const few = Array.from({ length: 30 }, (_, at) => (at % 10) / 10);
+    for (let seed = 0; seed < 20; seed += 2) {
+      const models = [modelOf('base', few, 4, seed), modelOf('math-1', few, 4, seed + 1)];
+      const [table] = tablesOf(experimentOf(models), layouts, { tables: ['plan'], plan: 2 });
+      const needed = table?.rows.map(({ cells }) => Number(cells[3]?.value)) ?? [];
+      expect(needed).toHaveLength(4);
+      for (const [at, problems] of needed.entries())
+        expect(problems).toBeGreaterThanOrEqual((needed[at - 1] ?? 0) / 2 - 1);
+    }
+  });
+
   it.each([0, -1, 100, Number.NaN])('refuses ± %d points', (points) => {
     expect(() => tablesOf(experimentOf([]), layouts, { plan: points })).toThrow(/above 0 and below 100/);
   });

@@ -20,7 +20,7 @@ export const samples = (board: Board): ScoreTable[] => [
     notes: [
       'avg@k: mean over problems and answers. The standard error over problems includes the variance of sampling answers.',
       'SD, lowest and highest: over the scores of the k runs. A run has one answer to every problem.',
-      'Sampling: the share of the variance of avg@k that more answers to the same problems would remove.',
+      'Drawing: the share of the variance of avg@k that more answers to the same problems would remove.',
     ],
     columns: [
       { id: 'task', label: 'task', kind: 'text' },
@@ -155,15 +155,19 @@ const planRows = (board: Board, { task, metric, scale, benchmark }: Subject, poi
     .concat(planned.includes(k) ? [] : [k])
     .sort((a, b) => a - b)
     .map((count) => {
-      const change = count === k ? 0 : drawing / count - drawing / k;
+      // The variance between problems is at least 0; its estimate may not be.
+      const least = k === 1 ? 0 : drawing / count;
+      const change = count === k ? 0 : least - drawing / k;
       return {
         id: `${task}/${count}`,
         label: `${benchmark}, k = ${count}`,
         cells: [
           textCell(task),
           numberCell(count, 0),
-          problems(whole + change),
-          pairs === undefined || pairs.length === 0 ? null : problems(meanOf(pairs) + 2 * change),
+          problems(Math.max(least, whole + change)),
+          pairs === undefined || pairs.length === 0
+            ? null
+            : problems(Math.max(2 * least, meanOf(pairs) + 2 * change)),
         ],
       };
     });
