@@ -190,6 +190,19 @@ describe('stored answers', () => {
     }
   });
 
+  it('leave out a model whose score is NaN', async () => {
+    const directory = study();
+    await writeStudy(directory, { languages: ['swahili'], gridOf: [], problems: 40 }, (result) =>
+      result.model === 'math-1' ? { ...result, metrics: { 'exact_match,flexible-extract': null } } : result,
+    );
+    const list = join(directory, '..', 'bad.txt');
+    writeFileSync(list, '3\n');
+    const { rows, warnings } = await tableOf(directory, { drop: list });
+    expect(warnings).toEqual([]);
+    expect([...rows.keys()]).not.toContain('math-1');
+    for (const [, cells] of rows) expect(cells[4]).toBe(39);
+  });
+
   it('keep all problems where these do not give the score, as by F1', async () => {
     const directory = study();
     // lm_eval keeps a pair of answer and prediction by problem.
@@ -209,7 +222,7 @@ describe('stored answers', () => {
     for (const [, cells] of rows) expect(cells.slice(1)).toEqual([100 * (2 / 3), 100 * (2 / 3), 0, 40, 0]);
     expect(warnings).toEqual([
       expect.stringMatching(
-        /^no problem of mgsm_direct_sw is left out: .* has no scores by problem that add up to its f1,none of mgsm_direct_sw$/,
+        /^some results of mgsm_direct_sw keep all problems: .* has no scores by problem that add up to its f1,none of mgsm_direct_sw$/,
       ),
     ]);
     const all = await tableOf(directory, { sensitivity: true }, 'sensitivity');

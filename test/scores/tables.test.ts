@@ -77,6 +77,33 @@ describe('tables of groups', () => {
     expect(notes).toContain('swahili: swap, default: 6 of 9 models have scores.');
     expect(notes.join()).not.toContain('language experts:');
   });
+
+  it('leave out a model whose metric is NaN, and say so where the others are a mean', () => {
+    const whole = constructedExperiment({ swahili }, { elsewhere: { english: () => 100 } });
+    const models = whole.models.map((model) => {
+      const { mgsm_direct_en: result, ...others } = Object.fromEntries(model.results);
+      if (model.name !== 'math-1' || result === undefined) return model;
+      const lost = { ...result, metrics: { [exactMatch]: null } };
+      return scoredModel({ ...model, results: { ...others, mgsm_direct_en: lost } });
+    });
+    const lacking = { ...whole, models };
+    const regressions = tableOf(lacking, 'regressions');
+    expect(cellOf(regressions, 'swahili/swap-default/english/mgsm_direct_en', 'task-experts')).toMatchObject({
+      value: 0,
+      flag: '2 of 3 models have scores of mgsm_direct_en',
+    });
+    expect(cellOf(regressions, 'swahili/swap-default/english/mgsm_direct_en', 'base')).not.toHaveProperty(
+      'flag',
+    );
+    for (const [table, row, column] of [
+      ['table-2', 'english', 'task'],
+      ['table-5', 'MGSM/english', 'task'],
+    ] as const)
+      expect(cellOf(tableOf(lacking, table), row, column)).toMatchObject({
+        n: 2,
+        flag: '2 of 3 models have scores of mgsm_direct_en',
+      });
+  });
 });
 
 describe('Table 1', () => {

@@ -238,7 +238,7 @@ export class Changes {
     const unmet = (rows: readonly (Correction | Dropped)[]) =>
       rows.filter((row) => !this.#met.has(row)).length;
     return [
-      ...[...this.#kept].map(([task, why]) => `no problem of ${task} is left out: ${why}`),
+      ...[...this.#kept].map(([task, why]) => `some results of ${task} keep all problems: ${why}`),
       ...this.#corrections.flatMap(({ file, rows }) => {
         const left = unmet(rows);
         return left === 0 ? [] : [`${left} of ${rows.length} rows of ${basename(file)} match no problem`];

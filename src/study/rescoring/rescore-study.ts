@@ -71,7 +71,7 @@ export const rescoreStudy = async (
   const metrics = new Map(before.subjects.map((subject) => [subject.task, subject.metric]));
   const made = new Map<EvaluationResult, EvaluationResult>();
   const models: ScoredModel[] = [];
-  for (const model of experiment.models) {
+  for (const model of before.experiment.models) {
     const results = new Map<string, EvaluationResult>();
     for (const [task, result] of model.results) {
       const metric = metrics.get(task);

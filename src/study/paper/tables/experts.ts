@@ -127,7 +127,7 @@ const rowOf = (
 const expertCell = (board: Board, subject: Subject, column: Column, scale: Scale): Cell | null => {
   const summary = summarise(board.scores(column.models, subject));
   if (summary === undefined) return importedCell(board, subject.benchmark, nameOf(subject), column, scale);
-  return meanCell(summary, summary.estimate, scale);
+  return meanCell(summary, summary.estimate, scale, board.lack(column.models, subject));
 };
 
 const importedCell = (

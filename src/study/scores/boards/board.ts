@@ -7,6 +7,7 @@ import { whyNoBest } from '../comparing/conclusion.js';
 import { ImportedFigures } from '../reading/imported.js';
 import { headlineMetrics, nameOfMetric, type Scale, scaleOf } from '../reading/metrics.js';
 import { type ModelScore, scoresOf } from '../reading/model-score.js';
+import type { Cell } from '../reading/score-table.js';
 import {
   type HeadlineMetric,
   isOfLanguage,
@@ -74,7 +75,6 @@ export class Board {
     for (const [name, points] of Object.entries({ margin, plan }))
       if (points !== undefined && !(Number.isFinite(points) && points > 0 && points < 100))
         throw invalidParameter(name, points, 'a number of points above 0 and below 100');
-    this.experiment = experiment;
     this.margin = margin;
     this.plan = plan;
     this.resampling = { resamples, seed };
@@ -96,6 +96,14 @@ export class Board {
             const wanted = [metric, own].find((one) => one !== undefined && has(task, one));
             return wanted ?? headline(task);
           };
+    const isScored = (of: string | undefined, { metrics }: EvaluationResult) =>
+      of === undefined || typeof metrics[of] === 'number';
+    const models = experiment.models.map((model) => ({
+      ...model,
+      results: new Map([...model.results].filter(([task, of]) => isScored(this.metric(task), of))),
+    }));
+    // Means and comparisons have equal models.
+    this.experiment = { ...experiment, models };
     this.subjects = [...experiment.tasks].flatMap(([language, tasks]) =>
       tasks.flatMap((task) => {
         const of = this.metric(task);
@@ -143,6 +151,13 @@ export class Board {
       n: Math.min(...scores.map(({ n }) => n)),
       scores: scores.map(({ value }) => value),
     });
+  }
+
+  /** Flags figures whose models lack scores. */
+  lack(models: readonly ScoredModel[], subject: Subject): Pick<Cell, 'flag'> {
+    const { length } = this.scores(models, subject);
+    const flag = `${length} of ${models.length} models have scores of ${subject.task}`;
+    return length === models.length ? {} : { flag };
   }
 
   results(models: readonly ScoredModel[], { task }: Pick<Subject, 'task'>): EvaluationResult[] {

@@ -28,13 +28,6 @@ export const scaleFor = (board: Board, benchmark: string): Scale =>
 const importUnit = ({ unit, factor }: Scale): ImportedSummary['unit'] =>
   unit === 'BLEU' ? 'BLEU' : factor === 1 ? 'share' : 'percent';
 
-export const textCell = (value: string, more: Partial<Cell> = {}): Cell => ({
-  value,
-  digits: 0,
-  source: 'computed',
-  ...more,
-});
-
 export const numberCell = (value: number, digits: number, more: Partial<Cell> = {}): Cell => ({
   value,
   digits,
@@ -42,28 +35,26 @@ export const numberCell = (value: number, digits: number, more: Partial<Cell> = 
   ...more,
 });
 
-export const modelCell = (score: ModelScore, scale: Scale): Cell => ({
-  value: score.value * scale.factor,
-  digits: scale.digits,
-  n: 1,
-  ...errorOf(estimateOfMean([score]), scale),
-  model: score.model.name,
+export const textCell = (value: string, more: Partial<Cell> = {}): Cell => ({
+  value,
+  digits: 0,
   source: 'computed',
+  ...more,
 });
+
+export const modelCell = (score: ModelScore, scale: Scale): Cell =>
+  numberCell(score.value * scale.factor, scale.digits, {
+    n: 1,
+    ...errorOf(estimateOfMean([score]), scale),
+    model: score.model.name,
+  });
 
 export const meanCell = (
   { avg, n }: Summary,
   estimate: Estimate | undefined,
   scale: Scale,
   more: Partial<Cell> = {},
-): Cell => ({
-  value: avg * scale.factor,
-  digits: scale.digits,
-  n,
-  ...errorOf(estimate, scale),
-  source: 'computed',
-  ...more,
-});
+): Cell => numberCell(avg * scale.factor, scale.digits, { n, ...errorOf(estimate, scale), ...more });
 
 /** Returns the lowest or highest score as a cell. Resamples for the interval repeat the choice. */
 export const extremeCell = (
@@ -78,17 +69,14 @@ export const extremeCell = (
   const sign = statistic === 'max' ? 1 : -1;
   const estimate = summary.n === 1 ? summary.estimate : estimateOfExtreme(scores, sign, board.resampling);
   const { stderr, ...chosen } = errorOf(estimate, scale);
-  return {
-    value: value * scale.factor,
-    digits: scale.digits,
+  return numberCell(value * scale.factor, scale.digits, {
     n: summary.n,
     // The standard error belongs to the bias-corrected score, which is not shown, so it is omitted for
     // several models.
     ...(summary.n === 1 && stderr !== undefined ? { stderr } : {}),
     ...chosen,
     model: model.name,
-    source: 'computed',
-  };
+  });
 };
 
 const errorOf = (
@@ -135,6 +123,7 @@ const summaryCell = (
     return meanCell(summary, estimateOf(board, group, subject, summary), scale, {
       ...(summary.n === 1 ? { model: summary.min.model.name } : {}),
       ...named,
+      ...board.lack(group.models, subject),
     });
   const cell = extremeCell(board, scores, statistic, scale);
   // The best pair of the best configuration was chosen twice; no interval is known for such a choice.
@@ -186,13 +175,11 @@ export const meanOverLanguages = (
   const n = group.models.length;
   if (summaries.length === 0 || summaries.some((summary) => summary?.n !== n)) return null;
   const { configuration } = group;
-  return {
-    value: meanOf(summaries.map((summary) => (summary as Summary).avg)) * scale.factor,
-    digits: scale.digits,
+  const mean = meanOf(summaries.map((summary) => (summary as Summary).avg));
+  return numberCell(mean * scale.factor, scale.digits, {
     n,
     ...(configuration === undefined ? {} : { configuration }),
-    source: 'computed',
-  };
+  });
 };
 
 export const meanOfCells = (cells: readonly (Cell | null)[]): Cell | null => {
@@ -207,15 +194,13 @@ export const differenceCell = (
   { difference, interval, p, estimand }: PairedComparison,
   { factor, digits }: Scale,
   more: Partial<Cell> = {},
-): Cell => ({
-  value: difference * factor,
-  digits,
-  ...(interval === undefined ? {} : { interval: [interval[0] * factor, interval[1] * factor] as const }),
-  ...(p === undefined ? {} : { p }),
-  ...(estimand === undefined ? {} : { estimand }),
-  source: 'computed',
-  ...more,
-});
+): Cell =>
+  numberCell(difference * factor, digits, {
+    ...(interval === undefined ? {} : { interval: [interval[0] * factor, interval[1] * factor] as const }),
+    ...(p === undefined ? {} : { p }),
+    ...(estimand === undefined ? {} : { estimand }),
+    ...more,
+  });
 
 /** True if a higher score is better. This is assumed if there are only imported figures. */
 export const isMoreBetter = (board: Board, benchmark: string): boolean => {

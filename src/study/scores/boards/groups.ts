@@ -60,7 +60,7 @@ const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : m
 
 export const isMerged = ({ id }: Pick<Group, 'id'>): boolean => isMergedId(id);
 
-/** Sorts ids: base and experts, further references, merges, then unknown ids by name. */
+/** Sorts ids: base, experts, further references, merges, unknown ids. */
 export const sortGroups = (ids: Iterable<string>): string[] => {
   const place = (id: string): number => {
     const known = order.indexOf(id);

@@ -1,5 +1,5 @@
 import type { Board, Subject } from '../boards/board.js';
-import { differenceCell, idOf, isMoreBetter, meanOfCells } from '../boards/cells.js';
+import { differenceCell, idOf, isMoreBetter, meanOfCells, numberCell } from '../boards/cells.js';
 import {
   distinctGroups,
   type Group,
@@ -182,6 +182,5 @@ const winsOf = (board: Board, subject: Subject, id: string): [Cell | null, Cell 
   if (decided.length === 0) return [null, null];
   const { configuration } = group;
   const more = { n: decided.length, ...(configuration === undefined ? {} : { configuration }) };
-  const cell = (value: number): Cell => ({ value, digits: 0, source: 'computed', ...more });
-  return [cell(decided.filter(Boolean).length), cell(decided.length)];
+  return [numberCell(decided.filter(Boolean).length, 0, more), numberCell(decided.length, 0, more)];
 };

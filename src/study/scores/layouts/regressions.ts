@@ -80,8 +80,13 @@ const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (T
         textCell(subject.task),
         meanCell(summary, summary.estimate, subject.scale, {
           ...(group.configuration === undefined ? {} : { configuration: group.configuration }),
+          ...board.lack(group.models, subject),
         }),
-        ...own.map((of) => (of === undefined ? null : differenceCell(of.result, subject.scale))),
+        ...own.map((of) =>
+          of === undefined
+            ? null
+            : differenceCell(of.result, subject.scale, board.lack(of.b.models, subject)),
+        ),
         worseCell(own.filter((of) => of !== undefined)),
       ],
     };

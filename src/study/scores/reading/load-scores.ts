@@ -67,23 +67,17 @@ const textsByTask = (
   models: readonly ScoredModel[],
   texts: ProblemTexts,
 ): ReadonlyMap<string, ProblemTexts> => {
-  const documents = new Map<string, Set<string>>();
-  for (const { results } of models)
-    for (const [task, { problems }] of results) {
-      const own = documents.get(task) ?? new Set();
-      for (const { document } of problems) own.add(document);
-      documents.set(task, own);
-    }
+  const byTask = groupBy(
+    models.flatMap(({ results }) => [...results]),
+    ([task]) => task,
+  );
+  const textsOf = ([, { problems }]: readonly [string, EvaluationResult]) =>
+    problems.map(({ document }) => [document, ownValue(texts, document)] as const);
   return new Map(
-    [...documents].map(([task, own]) => [
-      task,
-      Object.fromEntries(
-        [...own].flatMap((document) => {
-          const text = ownValue(texts, document);
-          return text === undefined ? [] : [[document, text] as const];
-        }),
-      ),
-    ]),
+    [...byTask].map(([task, of]) => {
+      const known = of.flatMap(textsOf).filter(([, text]) => text !== undefined);
+      return [task, Object.fromEntries(known) as ProblemTexts];
+    }),
   );
 };
 

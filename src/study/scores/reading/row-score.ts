@@ -28,7 +28,6 @@ export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number =>
   return sumOf(columns.map(({ sums, weights }) => of(sumOf(sums), sumOf(weights)))) / models;
 };
 
-/** True if scores differ only by rounding errors. */
 export const isSameScore = (a: number, b: number): boolean =>
   Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
 
