@@ -140,4 +140,19 @@ describe('tokenizer files', () => {
       { name: 'added_tokens.json', text: '{\n  "<pad>": 3\n}\n' },
     ]);
   });
+
+  it('say which tokens are special where only a list of special tokens does', async () => {
+    const files = (tokens: readonly string[]) => ({
+      'vocab.json': JSON.stringify(abc),
+      'added_tokens.json': JSON.stringify(Object.fromEntries(tokens.map((token, at) => [token, 3 + at]))),
+      'special_tokens_map.json': JSON.stringify({ eos_token: 'c', additional_special_tokens: tokens }),
+    });
+    const models = [await model('a', 4, files(['<x>'])), await model('b', 5, files(['<x>', '<y>']))];
+    const vocabulary = await merged(models, 'auto');
+    expect(fileOf(vocabulary, 'added_tokens.json')).toMatchObject({ '<x>': 3, '<y>': 4 });
+    expect(fileOf(vocabulary, 'special_tokens_map.json')).toEqual({
+      eos_token: 'c',
+      additional_special_tokens: ['<x>', '<y>'],
+    });
+  });
 });

@@ -2,6 +2,7 @@ import { editJson } from '../../texts/edit-json.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject, parseJsonObject } from '../checkpoint/files/json.js';
 import { sideFileContent, sideFileObject, sideFilePath } from '../checkpoint/side-file-content.js';
+import { readTokenSettings } from './files/token-settings.js';
 import { mostTokenizerValues } from './files/tokenizer.js';
 import type { OutputTokens } from './unite.js';
 import type { MergedVocabulary } from './vocabulary.js';
@@ -54,7 +55,19 @@ export const tokenFiles = async (
   }
   if (has('added_tokens.json') || !(has('tokenizer.json') || hasDecoder))
     files.push({ name: 'added_tokens.json', text: `${JSON.stringify(asMap, null, 2)}\n` });
-  return files;
+  if (has('tokenizer.json') || hasDecoder) return files;
+  // Only this list says that tokens of added_tokens.json are special.
+  const [name, key] = ['special_tokens_map.json', 'additional_special_tokens'];
+  const known = (await readTokenSettings(donor)).special.map(({ content }) => content);
+  const more = added.flatMap(({ token }) =>
+    token.special && !known.includes(token.content) ? token.content : [],
+  );
+  if (more.length === 0) return files;
+  const listed = (await sideFileObject(donor, name))?.[key] ?? config?.[key];
+  const text = editJson(has(name) ? await read(name) : '{}\n', [
+    { path: [key], value: [...(Array.isArray(listed) ? listed : []), ...more] },
+  ]);
+  return [...files, { name, text }];
 };
 
 const decoderEntry = ({
