@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { Threads } from '../../src/core/engine/threads/threads.js';
 import { analyze, extractLora, planMerge, runExperiment, soup } from '../../src/index.js';
 import { fill, llama, type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { decode, encode, type Floating } from '../fixtures/numbers.js';
@@ -154,6 +155,14 @@ const rounded = (tensors: Tensors): Tensors =>
       { dtype: 'BF16', shape, data: encode('BF16', decode('F32', data)) },
     ]),
   );
+
+it('a comparison with the base starts no thread', async () => {
+  const start = vi.spyOn(Threads, 'start');
+  onTestFinished(() => start.mockRestore());
+  const { warnings } = await warningsAmong(ours, [foreign], 'ties');
+  expect(warnings).toHaveLength(1);
+  expect(start).not.toHaveBeenCalled();
+});
 
 it.each(['soup', 'task_arithmetic', 'ties'])(
   'a merge by %s warns by each sign of a wrong base',
