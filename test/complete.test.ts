@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { byNorms } from '../src/core/measure/proof/rounding.js';
+import { sparsifying } from '../src/core/measure/proof/sparsifying.js';
 import { formulaKinds } from '../src/core/methods/operations/index.js';
 import { tuners } from '../src/core/models/adapters/kinds/tuners.js';
 import { solutionNumbers } from '../src/core/native/solve.js';
@@ -52,6 +54,14 @@ describe('a list of all', () => {
     expect(builtIn.filter((name) => !tried.includes(name))).toEqual(['mixture']);
     const bench = read('bench/floors.mjs');
     expect(builtIn.filter((name) => !new RegExp(`\\b${name}\\b`).test(bench))).toEqual([]);
+  });
+
+  it('methods is divided by what proofs allow: rounded norms, changes at a threshold, or neither', () => {
+    const neither = builtIn.filter((name) => !byNorms.test(name) && !sparsifying.test(name));
+    expect(neither).toEqual([
+      ...['layer_swap', 'soup', 'revert', 'relayout', 'linear', 'passthrough', 'task_arithmetic'],
+      ...['ram', 'ramplus_tl', 'fisher', 'regmean', 'iso_c', 'tsv_m', 'mixture', 'transplant'],
+    ]);
   });
 
   it.each<[string, string, string[]]>([
