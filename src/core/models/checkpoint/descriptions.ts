@@ -8,6 +8,12 @@ export const mostDescriptionBytes = 4096;
 /** Names in bitsandbytes: a 4-bit module's JSON, and the layout number of 8-bit codes. */
 const names = /\.(weight\.quant_state\.bitsandbytes__(nf4|fp4)|weight_format)$/;
 
+/** True for a packed matrix's shape in compressed-tensors, if groups of columns do not tell its width. */
+const isShape = (name: string, { dtype }: TensorInFile, tensors: FileHeader['tensors']): boolean =>
+  dtype === 'I64' &&
+  name.endsWith('.weight_shape') &&
+  (tensors.get(name.replace(/shape$/, 'scale'))?.shape[1] ?? 1) === 1;
+
 /** Returns small tensors that describe how other tensors are stored; opening a checkpoint reads their bytes. */
 export const descriptionsIn = ({ tensors }: FileHeader): readonly (readonly [string, TensorInFile])[] =>
   [...tensors].filter(

@@ -47,7 +47,7 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
       .filter((name) => isOwn || !(isTokenizerFile(name) || chosen.includes(name)))
       .map((name) => [donor, name] as const),
     ...chosen.map((name) => [tokenizer, name] as const),
-  ].filter(([of, name]) => !isWritten(name) && !isToldInConfig(of, name));
+  ].filter(([of, name]) => !isWritten(name) && !isToldInConfig(composed, of, name));
 };
 
 /**

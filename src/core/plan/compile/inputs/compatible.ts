@@ -271,7 +271,10 @@ const checkConfig = (
   }));
 };
 
-/** Refuses different settings for tensors that are copied unread: the output has only one model's settings. */
+/**
+ * Refuses different settings for tensors that are copied unread: the output has only one model's settings. Also
+ * refuses random rotations, which differ between models of equal settings.
+ */
 const checkUnread = (first: CheckpointIndex, other: CheckpointIndex): void => {
   const [a, b] = [first, other].map((one) => {
     const settings = unreadSettings(one);
