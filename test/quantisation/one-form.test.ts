@@ -137,7 +137,7 @@ describe('a swap by copies', () => {
 });
 
 describe('a swap of models of GPTQ, which has no list', () => {
-  const swapped = async (plain: RegExp, settings: object) => {
+  const swapped = async (plain: RegExp, settings: object, others: object = {}) => {
     const root = temporaryDirectory();
     const made = [quantisedLlama('GPTQ of 4 bits in any order', { seed: 1 })];
     made.push(
@@ -150,7 +150,7 @@ describe('a swap of models of GPTQ, which has no list', () => {
           ...config,
           quantization_config: {
             ...(config?.['quantization_config'] as object),
-            ...(index === 1 ? settings : {}),
+            ...(index === 1 ? settings : others),
           },
         },
       }),
@@ -170,6 +170,13 @@ describe('a swap of models of GPTQ, which has no list', () => {
       meta: { quantizer: 'x' },
     });
     expect(out).toEqual(task);
+  });
+
+  it('is dequantised where dynamic settings are in another order, since the first that matches counts', async () => {
+    const [one, other] = [{ '+:.*mlp': { group_size: 8 } }, { '+:.*down_proj': { group_size: 8, bits: 4 } }];
+    const dynamic = { ...one, ...other };
+    expect((await swapped(none, { dynamic }, { dynamic })).out).toBeDefined();
+    expect((await swapped(none, { dynamic }, { dynamic: { ...other, ...one } })).out).toBeUndefined();
   });
 
   it.each([

@@ -47,12 +47,12 @@ export const unreadForm = (settings: Settings): string => {
   return settingsText(settings, new Set([...originsOf(settings), ...unconverted]));
 };
 
-/** Returns settings as a text that does not depend on the order of keys, without some of them. */
+/** Returns settings as a text that depends on the order of keys in GPTQ's `dynamic` only. */
 export const settingsText = (settings: Settings, without: ReadonlySet<string | undefined>): string =>
   JSON.stringify(
     Object.fromEntries(Object.entries(settings).filter(([key]) => !without.has(key))),
-    (_key, value: unknown) =>
-      isObject(value)
+    (key, value: unknown) =>
+      isObject(value) && key !== 'dynamic'
         ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
         : value,
   );
