@@ -6,6 +6,11 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 
+const stopping = () => {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+};
+
 afterEach(() => {
   vi.unstubAllEnvs();
 });
@@ -24,7 +29,12 @@ it('searches with the harness, and again from the files of results alone', { tim
     `${readFileSync(file, 'utf8')}\nevaluate: ${JSON.stringify(evaluate)}\nsearch: ${JSON.stringify(search)}\n`,
   );
   const options = { out, lmEval: stubHarness, pairs: ['math-1+swh-1'] };
-  const first = await searchExperiment(file, options);
+  const { signal, abort } = stopping();
+  const stopped = searchExperiment(file, { ...options, signal, onScored: abort });
+  // The same command would be refused: it needs `resume`.
+  const words = `finished scores are in ${out}, and are not made again; answers of models that were being scored are kept, and \`resume\` continues`;
+  await expect(stopped).rejects.toThrow(words);
+  const first = await searchExperiment(file, { ...options, resume: true });
   expect(first).toMatchObject({ configurations: 4, task: 'mgsm_direct_sw', failed: [], warnings: [] });
   expect(first.steps[0]?.candidates.every(({ problems }) => problems > 0)).toBe(true);
   // Only the task that the search uses was run, not the language's other one.

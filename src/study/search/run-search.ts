@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { checkInterrupt, LayerloomError } from '../../core/base/errors/errors.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
 import { groupBy, itemAt } from '../../core/base/errors/lookup.js';
 import { hasRecord } from '../batch/planning/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
@@ -212,7 +212,6 @@ const harnessScorer = (
       const joined = ofSamples(answers);
       if (joined !== undefined) results.set(name, joined);
     }
-    checkInterrupt(signal);
     for (const warning of warnings) onWarning?.(warning);
     for (const { model, message } of failed) onWarning?.(`${model}: ${message}`);
     return results;

@@ -83,7 +83,7 @@ export const evaluateExperiment = async (
     const fate = options.resume
       ? `kept, and ${optionName('resume')} continues from them`
       : `lost, unless ${optionName('resume')} is set`;
-    const state = `finished scores are in ${place}, and the same command scores the rest; answers of models that were being scored are ${fate}`;
+    const state = `finished scores are in ${place}, and are not made again; answers of models that were being scored are ${fate}`;
     throw new LayerloomError('INTERRUPTED', { state, evaluation: place, answers }, { cause: error });
   }
 };
