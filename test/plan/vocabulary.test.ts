@@ -369,7 +369,7 @@ describe('the vocabulary of a merge', () => {
     });
     const plan = await planMerge({ method: 'soup', models: [a, b], tokenizerSource: b });
     expect(plan.warnings).toContain(
-      'config.json of a: text_config.image_token_id 7 names a token that the output lacks, and is null there',
+      'config.json of a: text_config.image_token_id 7 names a token that the output lacks, and is -1 there',
     );
     expect(plan.warnings).toContain(
       'config.json of a: pad_token_id 7 names a token that the output lacks, and is null there',

@@ -21,11 +21,11 @@ const sequence: Moving = (value, idOf) => {
   return ids.includes(undefined) ? undefined : ids;
 };
 
-/** Moves an id, or a list or dictionary of sequences; one id without a token becomes null. */
+/** Moves an id, or a list or dictionary of sequences; undefined for one id without a token. */
 const each: Moving = (value, idOf) => {
   const isPresent = (id: unknown) => id !== undefined;
   if (Array.isArray(value)) return value.map((inner) => sequence(inner, idOf)).filter(isPresent);
-  if (!isObject(value)) return sequence(value, idOf) ?? null;
+  if (!isObject(value)) return sequence(value, idOf);
   const ids = Object.entries(value).map(([key, inner]) => [key, sequence(inner, idOf)] as const);
   return Object.fromEntries(ids.filter(([, id]) => isPresent(id)));
 };
@@ -51,11 +51,15 @@ const ofIds: readonly (readonly [RegExp, Moving])[] = [
   [/^sequence_bias$/, column(0)],
 ];
 
+/** Loaders refuse null for other tokens, such as those of images; no token has the id -1. */
+const mayBeNull = /(^|_)(bos|eos|pad|sep|cls|unk|mask|decoder_start)_token_id$/;
+
 const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(config).flatMap(([key, value]) => {
       const move = ofIds.find(([pattern]) => pattern.test(key))?.[1];
-      return move === undefined || value === null ? [] : [[key, move(value, idOf)]];
+      if (move === undefined || value === null) return [];
+      return [[key, move(value, idOf) ?? (mayBeNull.test(key) ? null : -1)]];
     }),
   );
 
@@ -72,7 +76,7 @@ const sizeOf = (config: Json): unknown => {
 /**
  * Returns the configuration keys that change with the vocabulary: its size and token ids, also in
  * configurations of parts. In parts with a smaller vocabulary, such as a talker's, only ids beyond that change.
- * A removed token's id becomes null.
+ * A removed token's id becomes null or -1.
  *
  * @param extra ids to set as they are, if the configuration has the key
  */

@@ -168,9 +168,9 @@ export const withoutToken = (name: string, config: Edits, edits: Edits, within =
   Object.entries(edits).flatMap(([key, id]) => {
     const former = config[key];
     if (isObject(id) && isObject(former)) return withoutToken(name, former, id, `${within}${key}.`);
-    return id !== null || former === null
+    return (id !== null && id !== -1) || former === id
       ? []
-      : `config.json of ${name}: ${within}${key} ${former} names a token that the output lacks, and is null there`;
+      : `config.json of ${name}: ${within}${key} ${former} names a token that the output lacks, and is ${id} there`;
   });
 
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
