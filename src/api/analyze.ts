@@ -52,10 +52,7 @@ export interface AnalyzeParameters {
   topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */
   compare?: readonly string[] | undefined;
-  /**
-   * Stack of layers, if several: `encoder`, `decoder`, or the name prefix before layer numbers. Not with
-   * `from`.
-   */
+  /** Stack, if several: `encoder`, `decoder`, or the name prefix before layer numbers. Not with `from`. */
   stack?: string | undefined;
   /** Directory with `config.json` and tokenizer, or that file, for models without them. Not with `from`. */
   config?: string | undefined;

@@ -15,10 +15,7 @@ export interface ExtractLoraParameters extends Choice {
   base: string;
   /** Expert, in the same form. */
   expert: string;
-  /**
-   * Maximum rank of the factors. A matrix has at most the rank of its smaller extent. Required without
-   * `energy`.
-   */
+  /** Maximum rank of the factors, limited by a matrix's smaller extent. Required without `energy`. */
   rank?: number | undefined;
   /**
    * Share of ‖Δ‖²_F, above 0 and below 1. Each matrix gets the smallest rank that keeps it, up to `rank`,

@@ -54,10 +54,7 @@ export interface VerifyOutputOptions extends RunControls {
   seed?: number | undefined;
   /** Called if `against` and `sample` are given, with the planned reads, before reading weights. */
   onSample?: ((sample: ProofSample) => void) | undefined;
-  /**
-   * Ask transformers, or PEFT for an adapter, whether the output loads, without reading weights; default
-   * false.
-   */
+  /** Ask transformers, or PEFT, whether the output loads, without reading weights; default false. */
   loads?: boolean | undefined;
   /**
    * Public key in PEM. The key's owner must have signed the folder (`model.sig`). For a folder that no merge

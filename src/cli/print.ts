@@ -23,10 +23,7 @@ export const printTo = (other: Printer): void => {
 
 export const progressReceiver = (): Printer['progress'] => printer.progress;
 
-/**
- * Prints a line to stderr, which gets everything except data. Escapes control characters, except in coloured
- * bars.
- */
+/** Prints a line to stderr. Escapes control characters, except in coloured bars. */
 export const printLine = (text: string): void => {
   const fitted = text.split('\n').map(fit).join('\n');
   const parts = hasColours() ? fitted.split(paintedBar) : [fitted];

@@ -19,7 +19,7 @@ export interface OptionFacts {
   readonly repeatable?: true;
 }
 
-/** Option. The value is stored under the parameter's name. */
+/** A command's option. `run` gets its value in `options`, under the option's key. */
 export interface OptionDeclaration<Value = unknown, Always extends boolean = boolean> {
   readonly flags: string;
   readonly words: string;

@@ -29,8 +29,7 @@ export const placesOf = ({ path, adapted }: PlacedInput): string[] =>
   adapted === undefined ? [path] : [adapted.base.path, adapted.adapter.path];
 
 /**
- * Returns the path of a model's weight file, if it exists. Looks at no other files, because records are
- * untrusted.
+ * Returns the path of a weight file, if it exists. Looks at no other files, because records are untrusted.
  */
 export const fileAt = async (place: string, file: string): Promise<string | undefined> => {
   if (!staysInside(file) || !isWeightsName(file)) return undefined;

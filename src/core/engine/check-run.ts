@@ -73,7 +73,9 @@ export const checkMemory = async (
   return fitting?.warning === undefined ? [] : [fitting.warning];
 };
 
-/** Runs `work`. Catches an error of this code into `wanted`. */
+/**
+ * Returns the result of `work`. If it fails with this code, adds the error to `wanted` and returns undefined.
+ */
 export const orWanted = async <T>(
   code: ErrorCode,
   wanted: LayerloomError[],

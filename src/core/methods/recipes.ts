@@ -30,8 +30,8 @@ import type { taskArithmetic } from './vectors/task-arithmetic.js';
 import type { ties } from './vectors/ties.js';
 import type { TsvMParameters } from './vectors/tsv-m.js';
 
-// Extends an interface in a module that cannot import the methods: their parameters contain models, and
-// models may be recipes.
+// Extends an interface of a module that cannot import the methods without a cycle: parameters of methods
+// contain models, and a model may be a recipe.
 declare module './framework/declaration/recipe-input.js' {
   // Compiles only if this table and methods/index.ts have the same names.
   interface RecipesByMethod {

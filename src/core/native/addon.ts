@@ -10,8 +10,7 @@ import type { Measurement } from './measure.js';
 import { addonFile, currentHost, targetOf } from './prebuilt.js';
 import type { Solver } from './solve.js';
 
-// The addon's only interface. Native code receives file descriptors and offsets, never weights, and returns a
-// status.
+// The addon's interface. Native code gets file descriptors and offsets, never weights, and returns a status.
 
 interface Addon {
   /** Instruction sets of this machine, best first. */

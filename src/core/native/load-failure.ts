@@ -46,8 +46,7 @@ const repair = (target: string): string =>
     : `build it with ${buildAdvice()}`;
 
 const brokenBy = (reason: string, target: string): { reason: string; remedy: string } => {
-  // An addon for the other C library needs that library by name. Under glibc, `libc.so` is absent or a linker
-  // script.
+  // An addon for the other C library needs it by name. Under glibc, `libc.so` is absent or a linker script.
   const isMusl = target.endsWith('-musl');
   if ((isMusl ? /\bld-linux/ : /\blibc\.so: /).test(reason)) {
     const [built, has] = isMusl ? ['glibc', 'musl'] : ['musl', 'glibc'];

@@ -159,10 +159,7 @@ export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
-/**
- * Returns adapters' factors at any depth. They must be finite, because products would spread NaN and
- * infinity.
- */
+/** Returns adapters' factors at any depth. They must be finite: products would spread NaN and infinity. */
 export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
   ...nestedOf(formula).flatMap(factorsIn),
   ...(formula.kind === 'concatenate'

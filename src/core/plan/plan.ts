@@ -21,10 +21,7 @@ import type { QuantisedTensor } from './operands/quantised.js';
 
 export type { StoredTensor };
 
-/**
- * A nested recipe's result, rounded to its dtype before use, so that merging in two steps gives the same
- * bits.
- */
+/** A nested recipe's result, rounded to its dtype, so that merging in two steps gives the same bits. */
 export interface ComputedTensor {
   readonly [operandKind]: 'computed';
   readonly dtype: Dtype;

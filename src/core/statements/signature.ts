@@ -8,8 +8,7 @@ import { decodeUtf8, parseJson } from '../texts/json.js';
 import { firstIssue } from './first-issue.js';
 import { statementType } from './statement.js';
 
-// Signatures by OpenSSF Model Signing v1.0: a Sigstore bundle, with a DSSE envelope around a list of all
-// files.
+// Signatures by OpenSSF Model Signing v1.0: a Sigstore bundle, with a DSSE envelope around a list of files.
 
 export const mediaType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
 export const payloadType = 'application/vnd.in-toto+json';

@@ -27,8 +27,7 @@ export interface BlockLayout {
   readonly type: BlockType;
   readonly width: number;
   /**
-   * Rows per attention head if the file interleaves the halves of each head: 0, h/2, 1, h/2 + 1, …; otherwise
-   * 0.
+   * Rows per attention head if the file interleaves each head's halves: 0, h/2, 1, h/2 + 1, …; otherwise 0.
    */
   readonly head: number;
   /** A number to add to each value in float32, unless 0. */

@@ -69,8 +69,7 @@ export const yamlDocuments = (
     }
     return documents;
   } catch (error) {
-    // The library spreads lists into arguments, which overflows the stack for hundreds of thousands of
-    // comments.
+    // The library spreads lists into arguments: hundreds of thousands of comments overflow the stack.
     if (error instanceof RangeError) throw new YamlRefused('too long for YAML', 0);
     throw error;
   }

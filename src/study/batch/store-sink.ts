@@ -15,7 +15,10 @@ import type { DistinctShard } from './planning/groups.js';
 export interface ShardEvents {
   /** Called when the shard is in the store, whoever made it. */
   onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
-  /** Called when the shard is refused, or failed both in its group and alone. */
+  /**
+   * Called when the shard has NaN or infinity that no merge accepts, or has failed twice: with its group,
+   * then by itself.
+   */
   onFailed(shard: DistinctShard, error: unknown): Promise<void>;
 }
 

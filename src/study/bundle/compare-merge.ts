@@ -41,10 +41,7 @@ const factsIn = async (directory: string): Promise<MergeFacts | undefined> => {
 /** SHA-256 of scored models' files, by model. */
 export type ScoredSums = ReadonlyMap<string, readonly string[]>;
 
-/**
- * Returns the file hashes of scored models. Results and records are matched by the hash of the files'
- * identities.
- */
+/** Returns the file hashes of scored models. Results match records by the hash of the files' identities. */
 export const scoredSums = async (
   study: string,
   references: ExperimentRecord['references'],

@@ -150,8 +150,7 @@ class Walk {
   }
 
   /**
-   * Returns at most `most` next bytes, valid until the next call. Reads ahead, because headers and files are
-   * small.
+   * Returns at most `most` next bytes, valid until the next call. Reads ahead: headers and files are small.
    */
   async #next(most: number): Promise<Buffer> {
     if (this.#position >= this.#aheadAt + this.#ahead.length) {

@@ -17,8 +17,7 @@ export const paddingOf = (bytes: number): number => (blockBytes - (bytes % block
 const [longestName, longestPrefix] = [100, 155];
 
 /**
- * Splits a name at the first slash that leaves both parts short enough; undefined for a name that is too
- * long.
+ * Splits a name at the first slash that leaves both parts short enough; undefined if the name is too long.
  */
 const dividedName = (name: string): { readonly prefix: string; readonly rest: string } | undefined => {
   if (Buffer.byteLength(name) <= longestName) return { prefix: '', rest: name };

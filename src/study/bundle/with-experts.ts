@@ -7,9 +7,9 @@ import { yamlValue } from '../../core/texts/yaml.js';
 import type { ExperimentInput } from '../experiment/file/blocks/experiment-block.js';
 
 /**
- * Reads an experiment and replaces another machine's models by folders in `experts`, named like the model or
- * its former folder. Hub models without such a folder stay. Drops `evaluate`, whose commands a stranger may
- * have written.
+ * Reads another machine's experiment. Local models become folders in `experts`, named like the model or like
+ * the last part of its former path. Hub models stay, unless such a folder exists. Drops `search`, and
+ * `evaluate`, whose commands a stranger may have written.
  *
  * @throws YamlRefused, LayerloomError READ_FAILED
  */

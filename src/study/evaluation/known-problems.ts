@@ -26,7 +26,8 @@ export class KnownProblems {
    * Reads a result's outcomes. Responses are neither read nor checked.
    *
    * @param check of an outcome
-   * @returns undefined if the text has other problems or another layout; it may still be valid
+   * @returns undefined if the text has other problems or another layout; then it must be parsed, because it
+   *   may be valid
    */
   read(bytes: Buffer, check: (outcome: unknown) => boolean): readonly Outcome[] | undefined {
     if (this.#heads.length === 0 || !isUtf8(bytes)) return undefined;

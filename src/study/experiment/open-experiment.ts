@@ -80,7 +80,9 @@ export const withExperiment = async <O extends PlanExperimentOptions, T>(
   }
 };
 
-/** Checks references before a directory or lock is made. Models to merge are checked when they are opened. */
+/**
+ * Checks that output and store are apart from the experiment's models, before a directory or lock is made.
+ */
 export const checkPlacesOf = async (
   experiment: Experiment,
   merges: readonly ExperimentMerge[],

@@ -29,8 +29,7 @@ export interface Answered {
 }
 
 /**
- * Returns the first comparison that gives the stored scores, trying the task's own first; undefined if none
- * does.
+ * Returns the first comparison that gives the stored scores, the task's own first; undefined if none does.
  */
 export const foldingOf = (
   task: string,

@@ -98,8 +98,7 @@ const documentOf = (
             backoffLimitPerIndex: retries,
           }
         : { backoffLimit: retries }),
-      // A retry would fail too with these exit codes: 2 and 3 for a wrong command or input, 4 for failed
-      // merges.
+      // A retry would fail too with these exit codes: 2 and 3 (wrong command or input), 4 (failed merges).
       podFailurePolicy: {
         rules: [
           { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },

@@ -39,8 +39,7 @@ export const rungsOf = (points: number, rows: number, budget: number, cost = 1):
     const rungs = rungsFrom(first, limit, rows);
     if (costOf(rungs) <= budget) return rungs;
   }
-  // Scores some configurations on the fewest rows, and spends the rest of the budget on more rows for the
-  // best.
+  // Scores some configurations on the fewest rows; the rest of the budget is for more rows of the best.
   const last = Math.max(2, Math.round(first / 10));
   const limit = Math.min(rows, fewest + Math.floor((budget - first * fewest) / last));
   return limit > fewest
@@ -140,10 +139,7 @@ export interface HalvingForecast {
   readonly most: number;
 }
 
-/**
- * Forecasts a search. Configurations outside the first rung join if their neighbours do well and the budget
- * allows.
- */
+/** Forecasts a search. Other configurations join if their neighbours do well and the budget allows. */
 export const forecastHalving = ({ space, rows, budget, cost }: Halving): HalvingForecast => {
   const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost), cost);
   const { count, limit } = itemAt(rungs, 0);

@@ -120,7 +120,7 @@ export class ShardStore {
       return await linkShard(this.#paths, key, target, link);
     } catch (error) {
       if (!(error instanceof LayerloomError) || error.code !== 'STORE_SHARD_MISSING') throw error;
-      // `gc` may have set the shard aside; `gc` or `clearLeftovers` restores it if the experiment is
+      // `gc` may have set the shard aside; it or `clearLeftovers` restores it if the experiment is
       // registered.
       await waitForAny(this.#paths, [key]);
       if (wholeOf(await readEntry(this.#paths, key)) === undefined) await clearLeftovers(this.#paths, false);

@@ -3,8 +3,7 @@ import { visibleLine } from '../../../core/base/errors/visible.js';
 const lineMs = 60_000;
 
 /**
- * On a terminal, the line is overwritten. Elsewhere, a new line appears when the subject changes, and once a
- * minute.
+ * On a terminal, overwrites the line. Elsewhere, prints a line when the subject changes, and once a minute.
  */
 export class StatusLine {
   readonly #stream: NodeJS.WriteStream;

@@ -38,7 +38,10 @@ export interface ErrorContext {
   readonly place?:
     | { readonly file: string; readonly line: number; readonly column: number; readonly excerpt: string }
     | undefined;
-  /** The parameter as an option, if the user wrote one: `--base`. */
+  /**
+   * The command's option for the refused parameter: `--base`. Absent if a file has the value, or the command
+   * has no such option.
+   */
   readonly option?: string | undefined;
   /** The batch's merge in which the error occurred. */
   readonly merge?: string | undefined;
@@ -131,8 +134,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
 }
 
 /**
- * Defined outside the class, because the bundler renames a class that refers to itself, and Node prints that
- * name.
+ * Outside the class, because the bundler renames a class that refers to itself, and Node prints that name.
  */
 const newError = <Code extends ErrorCode>(
   ...parameters: ConstructorParameters<typeof LayerloomError<Code>>

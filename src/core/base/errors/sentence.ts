@@ -90,7 +90,7 @@ export const each =
 
 type Failure<Key extends string> = { readonly [K in Key]: string } & { readonly message: string };
 
-/** Reports each cause once, after the names of everything that it made fail. */
+/** Lists failures by cause: the names of all that failed for this cause, then its message once. */
 export const byCause =
   <Name extends string, Key extends string>(name: Name, key: Key, shown = 3) =>
   (details: { [N in Name]: readonly Failure<Key>[] }): string => {

@@ -3,10 +3,7 @@ const acting = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/**
- * Escapes control characters except newlines. The escapes are JSON's, so that JSON in the text keeps its
- * value.
- */
+/** Escapes control characters except newlines, like JSON, so that JSON in the text keeps its value. */
 export const visible = (text: string): string =>
   text.replace(acting, (character) => (character === '\n' ? character : escaped(character)));
 

@@ -23,10 +23,7 @@ export const tildeIn = (text: string, by = ''): string | undefined => {
   return `\`~\` was not expanded${by}; ${remedy}`;
 };
 
-/**
- * Returns why a path was not expanded. Also finds `$HOME` and other variables, which shells leave in single
- * quotes.
- */
+/** Returns why a path was not expanded. Also finds `$HOME` and other variables, which single quotes keep. */
 export const unexpandedIn = (text: string, by = ''): string | undefined => {
   const { braced, bare, rest = '' } = variable.exec(text)?.groups ?? {};
   const name = braced ?? bare;

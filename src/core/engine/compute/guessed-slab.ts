@@ -30,10 +30,7 @@ export interface GuessedSlab<S> extends GuessedBounds {
   lowered: { readonly program: Program; readonly measurer: BlockMeasurer } | undefined;
 }
 
-/**
- * Returns a slab whose bounds may be guessed; undefined unless it is bfloat16. In other dtypes, differences
- * rarely tie.
- */
+/** Returns a slab whose bounds may be guessed; undefined unless bfloat16, where differences often tie. */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
   if (output === undefined || more !== undefined) return undefined;
   const { expression, dtype, shape } = output.tensor;

@@ -53,10 +53,7 @@ export class Programs<S> {
     return program;
   }
 
-  /**
-   * Allows guessed bounds, for a slab whose bytes need not be final before all its pieces are computed and
-   * corrected.
-   */
+  /** Allows guessed bounds, for a slab whose bytes may be corrected after all its pieces are computed. */
   mayGuess(slab: Slab<S>): void {
     const guessed = guessedSlab(slab);
     if (guessed !== undefined) this.#guessed.set(slab, guessed);

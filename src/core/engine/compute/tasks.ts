@@ -19,10 +19,7 @@ export interface SlabOutput<S> {
   readonly tensor: PlannedTensor;
 }
 
-/**
- * Outputs of one shape, computed together, so that common inputs are read once. A copied tensor has its own
- * slab.
- */
+/** Outputs of one shape, computed together to read common inputs once. A copied tensor has its own slab. */
 export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
@@ -45,10 +42,7 @@ export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/**
- * True for a slab that only copies bytes. Any other slab has a program, even if some of its outputs are
- * copies.
- */
+/** True for a slab that only copies bytes. Other slabs have a program, even if some outputs are copies. */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 

@@ -115,7 +115,7 @@ const renameToFree = async (from: string, to: string): Promise<void> => {
   await rm(from);
 };
 
-/** Resolves links, including a last link to a missing file. */
+/** Resolves symbolic links. For a link to a missing file, returns that file's path. */
 const placeOf = async (file: string): Promise<string> => {
   try {
     return await realpath(file);

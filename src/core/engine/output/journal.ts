@@ -57,8 +57,7 @@ const linesOf = (shard: string, extents: readonly Extent[]): string =>
     .join('');
 
 /**
- * A journal of written extents. A line is appended after fdatasync of the shard, so its extents survive a
- * crash.
+ * A journal of written extents. Lines are appended after fdatasync of the shard, so extents survive a crash.
  */
 export class Journal {
   readonly #file: FileHandle;

@@ -26,7 +26,7 @@ const placeOf = (input: PlannedInput) => [
   ...foundModels(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
-/** Returns what identifies side files; of hub models, only the names. */
+/** Returns the facts that identify side files; for hub models, only their names. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   const folders = inputs.flatMap(foundModels).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>

@@ -14,10 +14,7 @@ import { type Extents, readJournal } from './journal.js';
 import { foreignFiles, type Output } from './output.js';
 import { planDifferences, type StagedPlan } from './plan-differences.js';
 
-/**
- * The directory `.OUT.layerloom-partial/`: checkpoint, plan, journal, and a lock that shows whether a merge
- * is running.
- */
+/** `.OUT.layerloom-partial/`: checkpoint, plan, journal, and a lock that shows whether a merge is running. */
 export interface Staging {
   readonly directory: string;
   readonly checkpoint: string;

@@ -41,10 +41,7 @@ const leastRelated = 0.5;
 /** Cosine from which two task vectors share nine tenths of their change. */
 const mostAlike = 0.95;
 
-/**
- * An analysis measures mostly rounding if rounding to the expert's dtype explains more than this share of Σ
- * Δ².
- */
+/** An analysis measures mostly rounding if rounding to the expert's dtype explains more of Σ Δ² than this. */
 const mostRounding = 0.5;
 
 /** Cosine of change and base from which the expert counts as a multiple of the base. */

@@ -130,10 +130,7 @@ export const relativeDistance = (a: Float32Array, b: Float32Array): number => {
   return Math.sqrt(dot(apart, apart) / Math.max(dot(b, b), Number.MIN_VALUE));
 };
 
-/**
- * Solves `wanted` ≈ Σ weight·vector by least squares, with pivots. Undefined if vectors are linearly
- * dependent.
- */
+/** Solves `wanted` ≈ Σ weight·vector by least squares, with pivots; undefined if vectors depend linearly. */
 export const solveWeights = (
   vectors: readonly Float32Array[],
   wanted: Float32Array,

@@ -81,10 +81,7 @@ const shortened = (text = 'none'): string =>
 /** Keys for which null means a value derived from other settings. Loaders may write that value. */
 const derived = /^(num_key_value_heads|head_dim|hidden_activation)$/;
 
-/**
- * Keys without effect if `use_sliding_window` is false. Loaders may then save other values, so these are not
- * compared.
- */
+/** Keys without effect if `use_sliding_window` is false; loaders may then save other values. */
 const ofWindow = /^(sliding_window|max_window_layers)$/;
 
 /** Removes settings without effect. Gemma's loaders read `gelu` as its tanh approximation. */

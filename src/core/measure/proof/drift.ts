@@ -104,8 +104,8 @@ export const driftOf = (
     const limit = isAway
       ? limits[byNorms ? 'awayByNorms' : 'away']
       : limits[byNorms ? 'towardsByNorms' : 'towards'];
-    // Another model's wrong weight also shows here, as far as the directions agree. Weights of changes do not scale the
-    // base.
+    // A wrong weight of another model also moves the result along this direction, as far as the directions
+    // agree. With a base, weights scale only changes, not the whole.
     const ofWhole = hasBase ? 0 : isAway ? 1 : Math.abs(ofWanted) / length;
     const byWeights = error * (isAway ? ofWhole : Math.sqrt(longest / length) + ofWhole);
     // Sums of several roundings lie between the results of one rounding.

@@ -23,7 +23,7 @@ const [byWeights, byNoise] = [0.012, 2.5];
  */
 const [mostUnits, mostSpread] = [6, 1];
 
-/** Largest root mean square over the elements that differ. */
+/** Like `mostSpread`, over only the elements that differ. */
 const mostSpreadApart = 1.25;
 
 /** If a larger share differs by more than roundings, these elements must be at a threshold (`isAtCut`). */
@@ -175,7 +175,8 @@ class Tally {
 
   get kind(): RoundingKind | undefined {
     const isStrict = this.#beyond === 0 && this.#isOff === 0;
-    // In small vectors, rounded quantiles may replace every element by another input's.
+    // Rounded quantiles may change the input from which Arcee fusion takes an element; in a small vector, of
+    // all elements.
     const isChosen = this.#method === 'arcee_fusion' && this.#ofNone === 0;
     const isSmall = isChosen && this.#elements <= smallest;
     if (this.#leads !== undefined && !isSmall && !(isStrict && this.#mostTowards > mostTowards))

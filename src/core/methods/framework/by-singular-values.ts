@@ -42,8 +42,7 @@ export const spectralOf = (
   return ({ layer }, tensor) => {
     const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};
     const isMatrix = shape.length === 2 && !shape.includes(0) && isFloating(dtype);
-    // Biases of stacked experts, and tables like Mamba's `A_log`, have two dimensions but are not linear
-    // maps.
+    // Biases of stacked experts, and tables like Mamba's `A_log`, have two dimensions but are no linear maps.
     return layer !== undefined && isMatrix && tensor.endsWith('.weight') ? merged : averaged;
   };
 };

@@ -6,8 +6,7 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { toCamelCase, toSnakeCase } from './document/case.js';
 import { type RecipeFault, unknownKeyOf } from './document/invalid.js';
 
-// Checks settings that were read as plain values, such as an experiment's blocks. Errors spell keys as in
-// YAML.
+// Checks settings read as plain values, such as an experiment's blocks. Errors spell keys as in YAML.
 
 export const spelt = (key: string): string => toSnakeCase(key) ?? key;
 

@@ -148,8 +148,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
   const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
     typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
   return {
-    // A setting that is not read above causes a compile error here. Otherwise it would be accepted and
-    // ignored.
+    // A setting not read above causes a compile error here; otherwise it would be accepted and ignored.
     ...({ ...otherCommon, ...otherOutput } satisfies Record<string, never>),
     method: method.name,
     ...pick(method, 'title', 'tags'),

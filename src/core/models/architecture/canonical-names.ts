@@ -72,7 +72,10 @@ export const spellingsLike = (
   return spelt;
 };
 
-/** Maps the first part of canonical names to the prefix of full names; undefined if they have several. */
+/**
+ * Maps the first part of canonical names (`h` in `h.0.attn`) to the prefix that their full names add;
+ * undefined if these have different prefixes.
+ */
 const placesIn = (canonical: ReadonlyMap<string, string>): ReadonlyMap<string, string | undefined> => {
   const places = new Map<string, string | undefined>();
   for (const [plain, name] of canonical) {

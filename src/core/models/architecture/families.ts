@@ -210,8 +210,8 @@ export const families: readonly Family[] = [
 ];
 
 /**
- * Language models in multimodal models, by the text model with the same names and arithmetic. Other language models,
- * such as LLaVA's `llama`, already have the text model's type.
+ * Maps the type of a language model in a multimodal model to the text model with the same names and
+ * arithmetic. Other language models, such as LLaVA's `llama`, already have the text model's type.
  */
 const textModels: Readonly<Record<string, string>> = {
   ...{ qwen2_vl: 'qwen2', qwen2_vl_text: 'qwen2', qwen2_5_vl: 'qwen2', qwen2_5_vl_text: 'qwen2' },

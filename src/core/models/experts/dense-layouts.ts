@@ -79,10 +79,7 @@ const qwenLayers = (dense: Config, layers: number): Config => ({
 
 const deepseekCode = (name: string): string => ['deepseek-ai/deepseek-moe-16b-base', name].join('--');
 
-/**
- * Layouts in mergekit-moe's order (`mergekit.moe`, 0.1.5). Without `architecture`, the first that fits is
- * used.
- */
+/** Layouts in the order of mergekit-moe 0.1.5. Without `architecture`, the first that fits is used. */
 export const mixtureLayouts: readonly MixtureLayout[] = [
   {
     title: 'Mixtral',

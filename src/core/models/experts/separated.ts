@@ -23,8 +23,7 @@ export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
     return [...matricesIn(names, inFiles, reference)];
   });
   const tensors = new Map(entries);
-  // If files already have one of the names, the layouts contradict each other, and the checkpoint stays as it
-  // is.
+  // If files already have one of the names, the layouts contradict each other; the checkpoint stays as it is.
   return tensors.size === entries.length ? { ...checkpoint, tensors, fusedExperts: { stored } } : checkpoint;
 };
 

@@ -142,10 +142,7 @@ const traits: Readonly<Record<string, Traits>> = {
   ...{ qwen3: { parts: headNorms, headDim: 128, ...byKey }, qwen3_moe: { parts: headNorms, ...byKey } },
 };
 
-/**
- * Returns the rows of `count` heads; undefined for unlisted families, because latent attention has other
- * sizes.
- */
+/** Returns the rows of `count` heads; undefined for unlisted families: latent attention has other sizes. */
 const rowsOfHeads = (text: Config, count: number, type: string): number | undefined => {
   const { head_dim: given, hidden_size: hidden, num_attention_heads: heads } = text;
   const known = ownValue(traits, type);
@@ -239,7 +236,10 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
   }
 };
 
-/** Returns a claim that the weights contradict, then what the weights have; undefined without such a claim. */
+/**
+ * Compares the layers' biases and norms with those of the configuration's `model_type`. Returns what the
+ * configuration claims and what the weights have instead; undefined if they agree or the type is unknown.
+ */
 const otherFamily = (
   { places }: Architecture,
   text: Config,

@@ -88,10 +88,7 @@ const samenessOf = (
   return sameValues(checkpoint, valueAt(tensors, copy), valueAt(tensors, source), missingBytes);
 };
 
-/**
- * Refuses a head whose rows differ in number from the embeddings', as transformers does. Ignores quantised
- * tensors.
- */
+/** Refuses a head with another number of rows than the embeddings, as transformers does, unless quantised. */
 const checkShapes = (checkpoint: CheckpointIndex, { copy, source }: Tie, says: boolean): void => {
   const { config, tensors } = checkpoint;
   const [a, b] = [valueAt(tensors, copy), valueAt(tensors, source)].map(

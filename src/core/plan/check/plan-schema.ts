@@ -17,8 +17,7 @@ import type {
   PlannedTensor,
 } from '../plan.js';
 
-// Checks structure; check-plan.ts checks consistency. Refuses unknown keys: a later version may give them
-// meanings.
+// Checks structure; check-plan.ts checks consistency. Refuses unknown keys: later versions may define them.
 
 const text = z.string();
 /** 64-bit integers as text: float64 would round large ones. */

@@ -4,10 +4,7 @@ import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import type { Model } from './inputs/compatible.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/**
- * Renames tensors to the names in `first`. Other classes of model and versions of transformers use other
- * names.
- */
+/** Renames tensors to the names in `first`: classes of model and versions of transformers differ in names. */
 export const inSpelling = <M extends Model>(first: Model, other: M): M =>
   respelt(other, spellingsOf(first, other));
 

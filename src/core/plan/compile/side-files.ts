@@ -115,8 +115,7 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 const configurations = ['config.json', 'generation_config.json'];
 
 /**
- * Returns the edited text of a configuration. Compares with the file, because the object may already be
- * edited.
+ * Returns a configuration's edited text. Compares with the file, because the object may already be edited.
  */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,

@@ -65,10 +65,7 @@ export interface OperandKind<O, F = never> {
   readonly movesRows?: true;
   /** True if tensors may only be sliced between rows. */
   readonly needsRows?: true;
-  /**
-   * Returns factors. They must be finite, because a product would spread NaN and infinity over whole rows and
-   * columns.
-   */
+  /** Returns factors. They must be finite: a product would spread NaN and infinity over rows and columns. */
   factors?(operand: O): readonly StoredTensor[];
   rank?(operand: O): number;
   statistics?(operand: O): readonly Pass[];

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 
-// The parts of the harness's output that layerloom uses. Results may come from other people, so they are
-// untrusted.
+// The parts of the harness's output that layerloom uses. Results are untrusted: others may have made them.
 
 /** Name that becomes part of file names. */
 const name = z

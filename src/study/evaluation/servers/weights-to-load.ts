@@ -39,10 +39,7 @@ export const exchangedDtypes: readonly Dtype[] = [
 /** Number of samples of a tensor, as in `exchange.py`. */
 const samples = 8;
 
-/**
- * Identifies tensors by hashes of their bytes. Hashes a range of a file only once, even if several merges
- * share it.
- */
+/** Identifies tensors by hashes of their bytes. Hashes a range of a file once, even if merges share it. */
 export class WeightsToLoad {
   readonly #keys = new Map<string, Promise<string>>();
 

@@ -169,7 +169,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
   first: z.array(z.string()).readonly().exactOptional(),
-  // Not checked here, because reports accept a block that evaluations refuse.
+  // Checks only names of tasks and metrics, because reports accept blocks that evaluations refuse.
   evaluate: z
     .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
       error: 'expected tasks: a list of names for each language',

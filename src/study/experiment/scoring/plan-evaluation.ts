@@ -30,7 +30,7 @@ import { lackingSamples, samplesOf } from './requests/wanted-results.js';
 /** Task, and the number of models that lack a result in it. */
 export interface PlannedTask {
   readonly task: string;
-  /** Number of models without a result; equal weights count once. */
+  /** Number of models without a result; models with equal weights count once. */
   readonly models: number;
   readonly problems: number | null;
   /** Seconds with one model at a time; null if not measured. */

@@ -123,10 +123,7 @@ export interface GainsPicture {
 
 const [left, top, panelWidth, gutter] = [24, 70, 300, 36] as const;
 
-/**
- * Gains by language and method, as in the report and in Fig. 2 of the follow-up paper. Panels share one
- * scale.
- */
+/** Gains by language and method, as in the report and Fig. 2 of the follow-up paper. Panels share a scale. */
 export const GainsPicture = ({ title, subtitle, panels }: GainsPicture) => {
   const across = Math.min(3, panels.length);
   const panelHeight = 20 + Math.max(...panels.map(({ bars }) => heightOf(bars)));

@@ -7,10 +7,7 @@ const { table, row, row_label, column, column_label, value, ...facts } = longCol
 /** A Parquet column has one type, so texts have a separate column beside `value`. */
 const types = { table, row, row_label, column, column_label, value, text: 'STRING', ...facts } as const;
 
-/**
- * Formats tables as one Parquet file in long form: a row per filled cell, numbers unrounded, on the shown
- * scale.
- */
+/** Formats tables as one Parquet file in long form: a row per filled cell, unrounded, on the shown scale. */
 export const parquetScores = async (tables: readonly ScoreTable[]): Promise<Uint8Array> => {
   const rows = longRows(tables).map((row) =>
     typeof row.value === 'number'

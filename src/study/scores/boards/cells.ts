@@ -71,8 +71,7 @@ export const extremeCell = (
   const { stderr, ...chosen } = errorOf(estimate, scale);
   return numberCell(value * scale.factor, scale.digits, {
     n: summary.n,
-    // The standard error belongs to the bias-corrected score, which is not shown, so it is omitted for
-    // several models.
+    // The standard error is of the bias-corrected score, which is not shown: omitted for several models.
     ...(summary.n === 1 && stderr !== undefined ? { stderr } : {}),
     ...chosen,
     model: model.name,

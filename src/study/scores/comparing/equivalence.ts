@@ -44,10 +44,7 @@ interface Test {
   readonly pOf: (difference: number, margin: number) => number;
 }
 
-/**
- * Tango's score test: the variance under the most likely wins and losses if the true difference were the
- * margin.
- */
+/** Tango's score test: the variance under the likeliest wins and losses if the margin were the difference. */
 const wholeProblems = ({ byProblem }: PairedScores): Test => {
   const n = byProblem.values.length;
   const differing = byProblem.values.filter((own) => own !== 0).length;

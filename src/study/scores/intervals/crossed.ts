@@ -23,23 +23,15 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
 };
 
 /**
- * Returns the variance of a mean over models and problems, if every model answered every problem. Problems
- * and each kind of expert are crossed effects.
+ * Returns the variance V of a mean over models and problems, if every model answered every problem. Problems
+ * and each kind of expert are crossed effects; docs/tables.md has the formulas and their sources.
  *
- * V = V_P + Σ_F max(0, V_F − w V_FP),  w = (I − 2)/(I − 1)
+ * With few levels V_F is often below V_FP by chance, so the weight of V_FP, (I − 2)/(I − 1), is 0 for two
+ * levels. V is the estimator of Cameron, Gelbach and Miller (2011) without −V_TL + V_TLP: the interaction of
+ * experts counts twice.
  *
- * V_P is s² of the K problems' means / K. V_F is s² of the I levels' means / I. V_FP is the mean square of
- * the residuals of the I × K table of means / (I K): the part of V_F that V_P contains (Cornfield and Tukey
- * 1956). With few levels V_F is often below V_FP by chance, so w is 0 for two levels. We chose w by
- * simulation. V is the estimator of Cameron, Gelbach and Miller (2011) without −V_TL + V_TLP: the interaction
- * of experts counts twice.
- *
- * Each part has its own Student's t (Cochran 1964):
- *
- * t² V = t²(K − 1) V_P + t²(df_E) V_E, and at least t²(K − 1) V,  V_E = Σ_F max(0, V_F − V_FP)
- *
- * df_E = V_E² / Σ_F ((V_F − V_FP)²/(I − 1)) over the F that add to V_E. The result's degrees of freedom are
- * those whose t has this 95 % quantile.
+ * f = V_E² / Σ_F ((V_F − V_FP)²/(I − 1)) over the F that add to V_E. The result's degrees of freedom are those
+ * with which t √V is the half-width of the 95 % interval.
  *
  * @param problems variance of the mean that is due to problems alone, for these models
  */

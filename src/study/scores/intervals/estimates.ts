@@ -128,10 +128,10 @@ export const estimateOfExtreme = (
 };
 
 /**
- * Adds four problems of the largest variance, mean (1 − mean), to the variance of a model's sampled answers.
- * If the score is low, most problems have a mean of 0, so few problems often give too small a variance. At a
- * score of 5 %, 50 problems and 30 answers, 91 % of the intervals contain the true score without this, 96 %
- * with it.
+ * For a model's sampled answers: averages the estimated variance, weighted by the n problems, with the
+ * largest variance that scores of this mean can have, weighted as 4 problems. At a low score, nearly all
+ * problems have a mean of 0, so few problems often give too small a variance. At a score of 5 %, 50 problems
+ * and 30 answers, this raises the coverage of the intervals from 91 % to 96 %.
  */
 const withFourProblems = (
   { variance, df }: Spread,

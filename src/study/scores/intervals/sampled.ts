@@ -4,7 +4,10 @@ import type { ScoredModel } from '../reading/scored-experiment.js';
 import type { Levels } from './crossed.js';
 import { less, meanOfModels, type Scaled } from './scaled.js';
 
-/** Population of models. In `pairs of experts`, no two pairs share an expert. `models` have other roles. */
+/**
+ * Population that models are sampled from. In `pairs of experts`, no two pairs share an expert; `models` are
+ * models in other roles.
+ */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
 
 export interface Sampling {

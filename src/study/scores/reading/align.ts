@@ -144,17 +144,11 @@ const scoresOf = (result: EvaluationResult, metric: string, keys: readonly strin
 
 interface Problems {
   readonly places: ReadonlyMap<string, number>;
-  /**
-   * Keys are in order of rows rather than of the file, so that translations of the same problems have one
-   * order.
-   */
+  /** Keys are in order of rows, not of the file, so that translations of the same problems have one order. */
   keys: readonly string[];
 }
 
-/**
- * Caches problems by list. Lists with the same problems in the same rows share `keys` once they were
- * compared.
- */
+/** Caches problems by list. Lists with the same problems in the same rows share `keys` once compared. */
 const known = new WeakMap<readonly ProblemResult[], Problems>();
 
 const problemsOf = (result: EvaluationResult, first: EvaluationResult): Problems => {

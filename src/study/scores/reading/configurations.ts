@@ -187,8 +187,7 @@ export interface Competition {
 }
 
 /**
- * Chooses a language's configuration with the best mean over its pairs. The paper states no rule; this is
- * ours.
+ * Chooses a language's configuration with the best mean over its pairs. The paper has no rule; this is ours.
  */
 export const compete = (
   configurations: readonly Configuration[],

@@ -29,7 +29,10 @@ export interface TrainingRun {
   /** Part that is trained; absent if all parameters are. */
   readonly part?: TrainedPart;
   readonly partition?: Partition;
-  /** Table 4's row, with the values set for this run; its learning rate is not LoRA's. */
+  /**
+   * The row of Table 4 or of our own preset, with the values set for this run. The row's learning rate is for
+   * full fine-tuning; `learningRate` is this run's.
+   */
   readonly row: TrainingRow;
   readonly values: RunValues;
   readonly cpu: boolean;
@@ -140,10 +143,7 @@ const rowOf = (row: TrainingRow, values: RunValues): TrainingRow => ({
   beta2: values.beta2 ?? row.beta2,
 });
 
-/**
- * Returns the number of samples between checkpoints: the paper's, or for the user's own data a share of the
- * run.
- */
+/** Returns the samples between checkpoints: the paper's, or for the user's own data a share of the run. */
 const checkpointEveryOf = ({ isOwnRow }: Preset, all: number): number =>
   isOwnRow ? Math.ceil(all / choices.own.checkpoints) : choices.checkpointEvery;
 

@@ -161,11 +161,11 @@ const swapsNear = (
 };
 
 /**
- * Suggests numbers of layers by the experts' largest changes (`proposalOf`), or the paper's default, scaled,
- * if the measurements do not decide.
+ * Suggests how many bottom and top layers to swap, by the experts' largest changes. If the measurements do
+ * not decide, suggests the paper's default, scaled to the number of layers.
  *
  * @param doubts other reasons not to trust the measurements
- * @param budget maximum number of swaps
+ * @param budget maximum number of swaps to list
  */
 export const suggestLayers = (
   task: ProfiledExpert,

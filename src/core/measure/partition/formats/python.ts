@@ -2,10 +2,7 @@ import { layerloomCommand } from '../../../base/errors/command-line.js';
 import { type Partition, partNames } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 
-/**
- * Returns a Python string literal. It is raw only if all characters are harmless, because names are
- * untrusted.
- */
+/** Returns a Python string literal, raw only if all characters are harmless, because names are untrusted. */
 const literal = (text: string): string =>
   /^[\w.^$()|\\-]*[\w.^$()|-]$/.test(text) ? `r"${text}"` : JSON.stringify(text);
 

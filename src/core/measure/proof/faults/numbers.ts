@@ -269,7 +269,7 @@ const gridOf = (sample: Sampled): string | undefined => {
       )
         return `${level[0]}, a scale for ${size === columns ? 'each row' : size === found.length ? 'the tensor' : `blocks of ${size}`}`;
   }
-  // Unequal steps, as in NF4 and FP4, show by few distinct numbers in a block.
+  // Codes with unequal steps, such as NF4 and FP4, leave few distinct numbers in a block.
   for (const size of [64, 32] as const)
     if (
       found.length >= 4 * size &&
@@ -305,10 +305,7 @@ const nf4 = [
   0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1,
 ];
 
-/**
- * Returns the mean distance of values from NF4's levels. It is relative to the largest magnitude in their
- * block.
- */
+/** Returns the mean distance of values from NF4's levels, relative to their block's largest magnitude. */
 const offNf4 = (values: Float32Array): number => {
   let [total, count] = [0, 0];
   for (let first = 0; first + 64 <= values.length; first += 64) {

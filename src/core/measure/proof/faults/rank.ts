@@ -7,8 +7,7 @@ const mostRows = 48;
 const leastGap = 6;
 
 /**
- * Returns the rank of a matrix's first rows, above the noise of rounding; undefined if full, which proves
- * nothing.
+ * Returns the rank of a matrix's first rows, above rounding noise; undefined if full, which proves nothing.
  */
 export const rankOfRows = (
   values: Float32Array,

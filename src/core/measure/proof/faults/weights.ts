@@ -253,7 +253,7 @@ export const driftingWeights = fault('wrong_weights', async (evidence, names) =>
     samples.push(sample);
   }
   if (samples.length === 0 || evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
-  // Divides elements by their unit in the last place, in which their roundings are equal.
+  // Divides elements by their unit in the last place, so that roundings of all elements are equally large.
   const units = samples.map(({ grain: [dtype = 'F32'], wanted, sources }) =>
     wanted.map((value, at) => {
       const terms = [...sources.values()].map((values) => Math.abs(values[at] ?? 0));

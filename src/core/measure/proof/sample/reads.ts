@@ -64,7 +64,7 @@ const partOf = (
   return storedTensor(input, { file, dtype, ...range });
 };
 
-/** Throws if statistics are used, which these operands do not need. */
+/** Throws if a statistic is measured: no such operand needs one. */
 const unmeasured = new Proxy({} as Measurer, {
   get: (_, name) => {
     throw new RangeError(`${String(name)} of a tensor without statistics`);

@@ -156,10 +156,7 @@ export interface ReportedPlan {
 
 /** Rows and parameters of an output, and how many of them are the expert's. */
 export interface Kept {
-  /**
-   * Rows along the dimension that the recipe's `rows` selects; a tensor other than a matrix counts as one
-   * row.
-   */
+  /** Rows along the dimension that the recipe's `rows` selects; tensors other than matrices have one row. */
   readonly rows: number;
   readonly rowsKept: number;
   readonly parameters: number;
@@ -218,7 +215,7 @@ export interface Method<Parameters> {
   readonly required?: readonly (readonly string[])[];
   /** True if these unchecked parameters need a base that `takes` calls `optional`. */
   needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
-  /** Parameters that the given, unchecked ones make ineffective; experiments do not record them. */
+  /** Names of parameters without effect beside these unchecked values; experiments do not record them. */
   idle?(parameters: Readonly<Record<string, unknown>>): readonly string[];
   /** Settings with which the first model gets the second's tokenizer. */
   transplant?(parameters: Parameters): TransplantRequest;

@@ -57,8 +57,5 @@ type RecipesOf<ByMethod> = {
 /** A merge given as an object with keys in camel case. */
 export type RecipeInput = RecipesOf<RecipesByMethod> | RecipesOf<CustomMethods>;
 
-/**
- * A model: a path, or `org/name` in the hub cache, with an optional prefix `NAME=`; or a recipe that makes
- * it.
- */
+/** A model: a path, or `org/name` in the hub cache, after an optional `NAME=`; or a recipe that makes it. */
 export type ModelInput = string | RecipeInput;

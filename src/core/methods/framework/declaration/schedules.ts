@@ -1,8 +1,7 @@
 import type { Citation } from './method.js';
 import { checkpointMerging, modelSoups, pretrainedAveraging } from './papers.js';
 
-// Weights of a run's checkpoints, oldest first. Imports no library, because the command line imports names
-// from here.
+// Weights of a run's checkpoints, oldest first. Imports no library: the command line imports names from here.
 
 /** The learning rate after a share x of the decay, relative to its peak. */
 const decays = {

@@ -24,7 +24,10 @@ import {
 } from './tensor-recipe.js';
 import type { BaseUse, ModelCount, TensorInput, TensorMethodSpec, Values } from './tensor-spec.js';
 
-/** Returns an entry of `models`; in `{ model, name }`, `name` belongs to the model. */
+/**
+ * Returns an entry of `models`: a bare model becomes `{ model }`, and `{ model, name }` becomes `{ model:
+ * NAME=MODEL }`.
+ */
 const asEntry = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value)
     return { model: value };

@@ -55,8 +55,9 @@ export const boundsOf = async (
 };
 
 /**
- * Finds the bound with a share of the nonzero elements above; the lower index breaks ties. Zeros are counted
- * in the first pass over the tensor; until then the sample estimates their number.
+ * Returns the bound that keeps a share of the nonzero elements, the largest ones; of equal magnitudes, those
+ * with lower indexes. The sample estimates the number of zeros until the first pass over the tensor has
+ * counted them.
  */
 export const boundOfShare = async (to: Lowering, value: Value, share: number): Promise<MagnitudeBound> => {
   const { program, measurer } = to;

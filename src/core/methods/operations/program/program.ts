@@ -32,8 +32,7 @@ export interface ProgramSource extends StoredTensor {
 }
 
 /**
- * Sums of rows. Row r of the result is the sum of the terms from `starts[r]` up to, but excluding,
- * `starts[r + 1]`.
+ * Sums of rows: row r of the result sums the terms from `starts[r]` up to, but excluding, `starts[r + 1]`.
  */
 export interface RowSums {
   readonly starts: ArrayLike<number>;

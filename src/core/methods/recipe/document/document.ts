@@ -22,8 +22,7 @@ export interface DocumentKind {
   /** The kind of document; completes "expected …". */
   readonly document: string;
   /**
-   * A file of this kind has at least one of these keys. Messages do not quote other files, which may be
-   * private.
+   * Files of this kind have at least one of these keys. Messages do not quote others, which may be private.
    */
   readonly keys?: readonly string[];
   /** Called for duplicate keys; the last key counts. Default: an error. */

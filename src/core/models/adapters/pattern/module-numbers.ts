@@ -17,7 +17,8 @@ export type NumberOf = (module: string) => number;
 /**
  * Returns the lookup that PEFT's `get_pattern_key` does. The first key for which Python's
  * `re.match(rf"(.*\.)?({key})$", module)` succeeds wins, then a key equal to the module's name, then
- * `fallback`. Python reads `\Z`, `{,2}` and `[]x]` differently from JavaScript.
+ * `fallback`. Keys are parsed as Python patterns, because Python reads `\Z`, `{,2}` and `[]x]` differently
+ * from JavaScript.
  *
  * @param option `rank_pattern` or `alpha_pattern`, and `file`, for errors
  * @throws ADAPTER_UNSUPPORTED for an unsupported key; the returned function throws it if matching takes too

@@ -100,10 +100,7 @@ const withSideFile = <T>(path: string, use: (file: FileHandle, bytes: number) =>
     unlessStale(async () => withRegularFile(path, await openBeside(path), besideWeights, use)),
   );
 
-/**
- * Resolves a link, then opens its target without following further links, so that the opened path was
- * checked.
- */
+/** Resolves a link, then opens its target without following links, so that the opened path was checked. */
 const openBeside = async (path: string): Promise<FileHandle> => {
   try {
     return await open(path, withoutWaiting | constants.O_NOFOLLOW);

@@ -65,8 +65,7 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
   const content = await sideFileContent(checkpoint, form);
   const settings = await readTokenSettings(checkpoint);
   const { decoder, special } = settings;
-  // Leaves out tokens in the file: models often differ in the padding token, which the vocabulary usually
-  // has.
+  // Leaves out tokens in the file: models often differ in the padding token, usually in the vocabulary.
   const has = textsAmong(content, new Set(special.map((token) => token.content)));
   const missing = special.filter((token) => !has.has(token.content));
   const hash = createHash('sha256')

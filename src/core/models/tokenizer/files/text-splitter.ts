@@ -1,7 +1,4 @@
-/**
- * Splits texts in a thread (`core/texts/in-thread.ts`). The build bundles it
- * (`scripts/bundle-libraries.mjs`).
- */
+/** Splits texts in a thread (`core/texts/in-thread.ts`), bundled by `scripts/bundle-libraries.mjs`. */
 import { Tokenizer } from '@huggingface/tokenizers';
 
 let library: Tokenizer | undefined;

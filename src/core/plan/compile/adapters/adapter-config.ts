@@ -99,8 +99,7 @@ const biasOf = (configs: readonly AdapterConfig[]): AdapterConfig['bias'] =>
   (['all', 'lora_only'] as const).find((kind) => configs.some(({ bias }) => bias === kind)) ?? 'none';
 
 /**
- * Returns `modules_to_save` without modules that have factors. Replaced tensors of such modules are in
- * `base_layer`.
+ * Returns `modules_to_save` without modules that have factors, whose replaced tensors are in `base_layer`.
  */
 const savedModules = (
   configs: readonly AdapterConfig[],

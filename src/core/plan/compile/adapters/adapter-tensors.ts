@@ -23,8 +23,7 @@ export interface AdapterTensors {
 }
 
 /**
- * Returns an adapter's tensors. A replaced tensor of a module with factors is named `base_layer`, as PEFT
- * expects.
+ * Returns an adapter's tensors. Replaced tensors of modules with factors are named `base_layer`, as in PEFT.
  */
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,

@@ -13,10 +13,7 @@ const reservedExperts = ['soup', 'all-soup', 'task', 'language', 'base'];
 /** Other entries of the folder of the languages' directories. */
 const reservedLanguages = ['all', 'experiment.json'];
 
-/**
- * Some file systems ignore case and Unicode composition, so names that differ only in these are treated as
- * equal.
- */
+/** Some file systems ignore case and Unicode composition, so names that differ only in these are equal. */
 export const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
 const reserved = {

@@ -6,8 +6,8 @@ import { globalName, isDict, tupleItems, type Value } from '../torch/values.js';
 const sizeName = 'torch.Size';
 
 /**
- * The function that rebuilds a tensor with attributes. Arguments are a function, the class, its arguments,
- * the attributes.
+ * The function that rebuilds a tensor with attributes. Arguments: the function that makes the tensor, the
+ * tensor's class, that function's arguments, the attributes.
  */
 const fromType = 'torch._tensor._rebuild_from_type_v2';
 

@@ -36,8 +36,8 @@ export const contentOf = async (path: string): Promise<FileContent | undefined> 
 };
 
 /**
- * Returns the hub's hash of a file in the cache of ranges, which stays the same while ranges arrive and when
- * the file moves to the hub's cache; undefined for other files.
+ * Returns the hub's hash of a file in the cache of ranges; undefined for other files. The hash stays the same
+ * while ranges arrive and when the file moves to the hub's cache.
  *
  * @returns SHA-256 in hexadecimal, or the Git object name of files kept in Git
  */
