@@ -192,7 +192,7 @@ void check(const Dequantise& what, const Node& node, const Program& program) {
         const Codes& zeros = what.zeros->codes;
         require(zeros.rows == down && zeros.columns == across, "zeros");
         checkCodes(zeros, matrices, nextBytes());
-        // Only U8 and U4 codes have a successor.
+        // Adding one to a code (`oneMore`) is defined only for U8 and U4.
         require(!what.zeros->oneMore || zeros.kind == Codes::Kind::U8 || zeros.kind == Codes::Kind::U4,
                 "oneMore");
     }

@@ -7,8 +7,8 @@
 
 namespace layerloom {
 
-/// Decodes codes [column, column + count) of a row. Rows count on through all matrices. float32 holds the
-/// values exactly.
+/// Decodes codes [column, column + count) of a row. Row numbers continue from one matrix to the next. float32
+/// holds the values exactly.
 void decode(const Kernels& kernels, const Codes& codes, const std::byte* data, std::uint64_t row,
             std::uint64_t column, std::size_t count, float* out);
 

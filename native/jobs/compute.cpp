@@ -27,7 +27,8 @@ Range rangeOf(const Output& output, std::uint64_t first, std::uint64_t count) {
     return rangeOf(output.to, sizeOf(output.dtype), first, count);
 }
 
-/// Returns where `count` scales are written, from element `first` on, at which a row of blocks starts.
+/// Returns the range of the file for `count` scales, from that of element `first` on. `first` must begin a
+/// row of blocks.
 Range rangeOfScales(const Output& output, const Program& program, std::uint64_t first, std::uint64_t count) {
     const auto& what = std::get<Quantise>(program.nodes[output.value - program.sources.size()].operation);
     const std::uint64_t rowOfBlocks = first / (what.blockRows * program.columns);

@@ -94,7 +94,7 @@ std::optional<SmallPivot> Definite::invert(std::size_t tile, double least) {
             at(row, c) = sum / at(c, c);
         }
     }
-    // Inverts in place: a column of the inverse needs L's columns from its own on.
+    // Inverts L in place: column c of the inverse needs only columns c and later of L.
     for (std::size_t c = 0; c < n; ++c) {
         at(c, c) = 1 / at(c, c);
         for (std::size_t row = c + 1; row < n; ++row) {

@@ -57,7 +57,7 @@ class Definite {
     }
 
   private:
-    /// x_j ← x_j·T⁻¹ for the diagonal triangle T or its transpose.
+    /// x_j ← x_j·T⁻¹, where T is the diagonal tile L(j, j) or its transpose.
     void divideTile(const Kernels& kernels, TiledRows& x, std::size_t j, bool transposed);
     /// x_j ← x_j − x_from·L(from, j), or L(j, from)ᵀ.
     void subtractTile(const Kernels& kernels, TiledRows& x, std::size_t from, std::size_t j, bool transposed);

@@ -20,14 +20,15 @@ class Dequantiser {
     void fill(std::uint64_t first, std::size_t count, float* out);
 
   private:
-    /// Computes elements [column, column + count) of a stored row. Rows count on through all matrices.
+    /// Computes elements [column, column + count) of a stored row. Row numbers continue from one matrix to
+    /// the next.
     void fillRow(std::uint64_t row, std::uint64_t column, std::size_t count, float* out);
-    /// Multiplies by scales if columns belong to groups in any order.
+    /// Multiplies `out` by scales, where an input gives the group of each column.
     void scaleByGroups(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
-    /// Multiplies by scales if blocks are consecutive.
+    /// Multiplies `out` by scales, where blocks are consecutive.
     void scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
-    /// Sets `scalesNow_` and `zerosNow_` for columns [first, first + count) of a row of blocks, which count
-    /// on through all matrices. Does nothing if they were set last, because rows share them.
+    /// Sets `scalesNow_` and `zerosNow_` for columns [first, first + count) of a row of blocks, whose numbers
+    /// continue from one matrix to the next. Does nothing if they were set last, because rows share them.
     void prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count);
     void findScales(std::uint64_t first, std::size_t count, float* out) const;
     void findZeros(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count, float* out) const;

@@ -34,7 +34,7 @@ class Evaluator {
   public:
     Evaluator(const Kernels& kernels, const Program& program, const Windows& windows)
         : Evaluator(kernels, program, windows, FusedVotes(program)) {}
-    /// @param fusedVotes nodes that they skip have no value
+    /// @param fusedVotes nodes that it skips are not computed: do not ask for their values
     Evaluator(const Kernels& kernels, const Program& program, const Windows& windows, FusedVotes fusedVotes);
 
     /// Returns how many elements to compute at once: whole rows if a node needs them.
@@ -67,8 +67,8 @@ class Evaluator {
     Source value(ValueId id);
     const float* floats(ValueId id);
 
-    /// A float32 value as a sum for kernels: sources of one dtype, from element `from` of the tile on. Valid
-    /// until the next call.
+    /// A value as the weighted terms of a sum, for kernels: sources of one dtype, beginning at the tile's
+    /// element `from`. Valid until the next call.
     struct Sum {
         Terms terms;
         DType dtype;
@@ -81,7 +81,8 @@ class Evaluator {
         std::optional<Draw> draw;
         float scale;
     };
-    /// Like `sum`. For a drop that is not computed, returns its input's sum and which elements to keep.
+    /// Like `sum`. If `id` is a drop (DARE) that is not yet computed, returns the sum of its input, with the
+    /// draw and scale. Kernels then drop elements while they read.
     DrawnSum drawnSum(ValueId id, std::size_t from);
     /// Returns the index in the tensor of the tile's first element.
     std::uint64_t firstElement() const { return program_.first + begin_; }

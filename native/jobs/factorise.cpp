@@ -132,7 +132,7 @@ class Factoriser {
                  std::max(kOversampling, static_cast<std::size_t>(what.rank) / 2)),
           panels_(panelsOf(std::min({width_, rows_, columns_}))),
           tileRows_(std::clamp(kTileElements / columns_, std::size_t{1}, kTileRows)) {
-        // Uses all columns of the last panel, at no cost.
+        // Widens to all columns of the last panel, because they cost nothing.
         width_ = std::min({panels_ * kPanel, rows_, columns_});
     }
 

@@ -6,8 +6,8 @@
 
 namespace layerloom {
 
-/// How a block is cut into tiles, of whole rows if needed. Part of the numeric contract: sums of float32
-/// products, and lanes, restart with each tile or row.
+/// How a block is cut into tiles, of whole rows if needed. Part of the numeric contract: with each tile or
+/// row, sums of float32 products start again from 0, and elements are dealt to lanes from the first.
 enum class Tiling : std::uint8_t {
     Runs,      ///< 1024 elements, ignoring rows: those of all values share the L1 cache
     LongRuns,  ///< the same with 4096

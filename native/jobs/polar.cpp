@@ -7,7 +7,7 @@
 namespace layerloom {
 namespace {
 
-/// Columns count as dependent if a pivot is a smaller share of their square.
+/// A column counts as dependent on earlier ones if its pivot is below this share of its squared norm.
 constexpr double kIndependent = 0x1p-40;
 
 /// A QDWH round X ← X(own·I + other·(I + weight·XᵀX)⁻¹). It maps σ to σ(a + bσ²)/(1 + cσ²), with c =

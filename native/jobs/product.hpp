@@ -41,7 +41,7 @@ class ProductRows {
     void widen(const Source& source, std::size_t element, std::size_t count, float* out) const;
     /// Widens an expert's ranks of a row of B.
     void widenRanks(std::size_t output, Extent ranks, float* out) const;
-    /// Returns the index in A of the first element of a rank of the present expert.
+    /// Returns where, in A, the elements of one rank of the present expert begin.
     std::size_t beginInA(std::size_t rank) const;
 
     const Kernels& kernels_;

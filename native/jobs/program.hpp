@@ -60,7 +60,7 @@ struct Random {
     float scale;
 };
 
-/// Input 0 plus a combination of the changes, which are the other inputs.
+/// Input 0 plus a combination of the other inputs, which are changes from it.
 struct Vote {
     VoteRule rule;
     std::vector<float> weights;  ///< for each input except the first; if `rule.each`, twice
@@ -159,9 +159,10 @@ struct Codes {
     std::uint64_t inWord() const { return 32 / bits(); }
 };
 
-/// Computes (decoded code − zero point)·scale in float32, by the code's block. Inputs are `Whole`: codes,
-/// as bytes; scales [matrix][row of blocks][column of blocks]; then, if present, a factor of all scales, zero
-/// points, groups, and the numbers and scales of nested scales. Each matrix starts new blocks.
+/// Computes (decoded code − zero point)·scale in float32; each block of codes has one scale. All inputs are
+/// `Whole`, in this order: codes, as bytes; scales [matrix][row of blocks][column of blocks]; then those
+/// present of: a factor of all scales, zero points, groups, numbers and scales of nested scales. Blocks do
+/// not cross matrices.
 struct Dequantise {
     enum class Scales : std::uint8_t {
         Floats,     ///< values of their dtype
@@ -186,8 +187,9 @@ struct Dequantise {
     std::uint64_t blockRows, blockColumns;
     bool transposed;  ///< the output has each matrix transposed
     std::optional<ZeroPoints> zeros;
-    /// True if an input of little-endian 32-bit integers assigns input features (columns, or rows if
-    /// transposed) to groups; otherwise groups are consecutive. An unknown group gives NaN.
+    /// True if an input (little-endian 32-bit integers, GPTQ's `g_idx`) gives the group of each input
+    /// feature: a column, or a row if transposed. Otherwise groups are consecutive. A group out of range
+    /// gives NaN.
     bool hasGroups;
     std::optional<NestedScales> nested;
     float after;  ///< factor of the products, which are then rounded again

@@ -18,8 +18,8 @@ constexpr std::size_t kBlock = 256;
 constexpr std::size_t kBlockStride = kBlock + 16;
 /// A multiple of a panel's columns.
 constexpr std::size_t kTileAtoms = 64;
-/// An atom is dependent if its squared distance from the span of earlier ones is a smaller share of its
-/// squared length.
+/// An atom counts as dependent if its squared distance from the span of earlier ones is below this share of
+/// its squared length.
 constexpr double kDependent = 1e-12;
 /// Maximum number of atoms, because Gram matrices of this size are factorised on one thread.
 constexpr std::uint64_t kMostAtoms = 4096;

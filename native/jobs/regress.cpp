@@ -13,9 +13,9 @@
 namespace layerloom {
 namespace {
 
-// Rows of Gram matrices that are summed together, and maximum number of their elements. Part of the numeric
-// contract.
+/// Maximum number of rows of a Gram matrix that are summed together. Part of the numeric contract.
 constexpr std::size_t kDepth = 256;
+/// Maximum number of elements in these rows. Part of the numeric contract.
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
 /// Smallest share of the diagonal that float32 can distinguish from 0.
 constexpr double kLeastPivot = 0x1p-23;

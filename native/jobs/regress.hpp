@@ -24,12 +24,13 @@ struct Regression {
 
     void check() const;
     std::size_t size() const;
-    /// Computes W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹, where W₀ is the first matrix, in float64, rounded
-    /// once. Bits are equal on every instruction set (docs/numbers.md). Private memory is about 4·inputs²
-    /// bytes, plus 13,000·inputs for two models. Gram matrices are read once, and again for every 512 rows.
+    /// Computes RegMean as a correction of the first matrix W₀, in float64, rounded once:
+    /// W₀ + Σ s(W − W₀)(G̃ + εI) · (Σ sG̃ + εI)⁻¹. Bits are equal on every instruction set
+    /// (docs/numbers.md). Private memory is about 4·inputs² bytes, plus 13,000·inputs for two models. Gram
+    /// matrices are read once, and again for every 512 rows.
     ///
-    /// @return sources are numbered over both programs; a cause of NaN or infinity after all sources is the
-    ///   result
+    /// @return the status. Causes of NaN or infinity are numbered: sources of `matrices`, then of `grams`;
+    ///   the number after both means the result
     Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };
 

@@ -70,8 +70,8 @@ constexpr Range rangeOf(const Location& at, std::size_t width, std::uint64_t fir
 /// Returns the range from the first to the last byte that elements [first, first + count) of the output need.
 Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
-/// Returns the number of bytes that elements [first, first + count) of the output need. A whole source counts
-/// for element 0.
+/// Returns the number of bytes that elements [first, first + count) of the output need. A source that is read
+/// whole counts once, with element 0.
 std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
 /// Thrown while a remote file is read, if its memory was freed or its process has ended.

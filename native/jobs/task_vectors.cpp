@@ -10,8 +10,8 @@
 namespace layerloom {
 namespace {
 
-/// Keeps directions whose eigenvalue of ΔᵀΔ is a larger share of the largest: singular values above 2⁻¹⁶.
-/// Rounding causes values below 2⁻²³.
+/// A direction is kept if its eigenvalue of ΔᵀΔ is above this share of the largest: its singular value is
+/// above 2⁻¹⁶ of the largest. Rounding to float32 causes singular values below 2⁻²³ of it.
 constexpr double kLeast = 0x1p-32;
 
 }  // namespace

@@ -30,7 +30,8 @@ class Tridiagonal {
     void reflect(std::size_t column, std::vector<double>& numbers, double* reflector);
     /// product = A·vector, for unreduced rows and columns, from `first` on.
     void multiply(const double* vector, std::size_t first, double* product);
-    /// Subtracts VWᵀ + WVᵀ from `first` on. @return Done or Cancelled
+    /// Subtracts VWᵀ + WVᵀ from the rows and columns of A from `first` on; `panel` has V and W. @return Done
+    /// or Cancelled
     Outcome update(const Kernels& kernels, const std::vector<double>& panel, std::size_t first,
                    const Control& control);
     /// Replaces x by the solution of (T − eigenvalue) y = x.

@@ -28,7 +28,7 @@ std::uint32_t leastAbove(const Bound& bound, bool before) {
 struct Kept {
     std::uint32_t least, beyond;
 
-    /// Kept magnitudes are at most `more` after subtracting `from` modulo 2³².
+    /// A magnitude is kept if it is at most `more` after subtracting `from` modulo 2³².
     std::uint32_t from() const { return least < beyond ? least : kMagnitude + 1; }
     std::uint32_t more() const { return least < beyond ? beyond - least - 1 : 0; }
 };

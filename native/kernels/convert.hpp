@@ -176,7 +176,7 @@ typename V::Ints roundMagnitudes(typename V::Floats x) {
     using F = Format<D>;
     constexpr int shift = 23 - F::mantissaBits;
     constexpr auto least = bitsAs<std::uint32_t>(F::smallestNormal);
-    // The anchor also subtracts the difference between the biases.
+    // The anchor's lower bits also subtract the difference between the exponent biases of float32 and D.
     constexpr std::uint32_t anchorBits = (shift << 23) + ((0u - (least >> shift)) & (F::sign - 1));
     const auto own = V::both(V::asInts(x), V::ints(0x7FFF'FFFFu));
     const auto magnitude = V::smaller(own, V::ints(F::beyond));
@@ -200,7 +200,8 @@ typename V::Ints withSigns(typename V::Ints magnitudes, typename V::Ints signs) 
     return V::either(magnitudes, V::both(V::both(signs, places), V::oneOf(isNan, places)));
 }
 
-/// Rounds to the upper half of the word; the lower half is undefined. Overflow carries into infinity.
+/// Rounds each float32 to bfloat16, in the upper half of its word; the lower half is undefined. Overflow
+/// carries into infinity.
 template <class V>
 typename V::Ints roundUpperHalf(typename V::Floats x) {
     const auto bits = V::asInts(x);

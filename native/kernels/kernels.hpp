@@ -51,11 +51,11 @@ struct VoteRule {
     bool each = false;
 };
 
-/// Magnitudes in a table of exponentials: bfloat16 of 14 exponents.
+/// Number of magnitudes in a table of exponentials: the bfloat16 numbers of 14 exponents.
 inline constexpr std::uint32_t kTabled = 14 * 128;
 
-/// Exponentials of bfloat16 numbers: from the magnitude with upper bits `low` on, then of 0, then an unused
-/// entry; then likewise of negative numbers.
+/// Exponentials of bfloat16 numbers: of kTabled magnitudes in order, from the one with upper bits `low` on;
+/// then of 0; then an unused entry. The second half has the same for negative numbers.
 struct ExponentialTable {
     std::uint32_t low;
     double values[2 * (kTabled + 2)];
@@ -77,7 +77,7 @@ struct PrunedSource {
     const Draw* draw = nullptr;
 };
 
-/// Elements near a bound, by which a wrong guess of it is corrected.
+/// Counts and magnitudes of elements near a guessed bound, with which a wrong guess is corrected.
 struct Tally {
     std::uint64_t above = 0;             ///< number of elements above the bound
     std::uint32_t least = kNoMagnitude;  ///< smallest magnitude above the bound
@@ -173,8 +173,9 @@ struct Kernels {
     void (*columnMagnitudes[kDTypes])(const Terms& terms, std::size_t rows, std::size_t stride, double* sums,
                                       std::size_t count);
 
-    /// lanes[i % kLanes] += |x[i]| for the sum x of `linear`, in order, so equal on every instruction set.
-    /// With a draw, first drops elements of x; `first` is as for `keep`.
+    /// Adds |x[i]| to lanes[i % kLanes], where x is the sum that `linear` computes. The order is fixed, so
+    /// bits are equal on every instruction set. With a draw, elements that it drops count as 0; `first` is
+    /// the index of the tile's first element.
     void (*laneMagnitudes[kDTypes])(const Terms& terms, const Draw* draw, float scale, std::uint64_t first,
                                     double* lanes, std::size_t count);
 
@@ -231,7 +232,8 @@ struct Kernels {
     /// out[i] = population variance of x[0][i], x[1][i], …, in float64, rounded once.
     void (*variance)(const float* const* x, std::size_t terms, float* out, std::size_t count);
 
-    /// out[i] = a + (b − a)·clamp(t / |a − b|, 0, 1), as w·b + (1 − w)·a.
+    /// NearSwap: moves a[i] towards b[i] by at most t. out[i] = a + (b − a)·w with w = clamp(t / |a − b|, 0,
+    /// 1), computed as w·b + (1 − w)·a.
     void (*nearSwap)(const float* a, const float* b, float t, float* out, std::size_t count);
 
     /// out[i] = Σ w[t][i]·x[t][i] / Σ w[t][i] with w[t][i] = weights[t]·(importances[t][i] + eps), in order,
@@ -277,7 +279,9 @@ struct Kernels {
     /// Like `addProduct`, in float64 throughout.
     void (*addWideProduct)(const PanelProduct<double>& product);
 
-    /// out[i] = exp(x[i] − most), for `most` ≥ x[i]. @param table of `most`, or null; changes no bit
+    /// out[i] = exp(x[i] − most); `most` must be at least every x[i].
+    ///
+    /// @param table for `most`, which makes this faster with the same bits; or null
     void (*exponentials)(const float* x, float most, const ExponentialTable* table, double* out,
                          std::size_t count);
 

@@ -111,8 +111,8 @@ void addMagnitudes(const Terms& terms, const Draw& draw, float scale, std::uint6
     constexpr std::size_t vectors = kLanes / V::lanes, block = kAbreast * V::lanes;
     std::size_t i = 0;
     if constexpr (V::lanes > 1) {
-        // Holds a vector for each group of lanes. A block of four vectors is a part of the lanes, or twice
-        // all.
+        // `totals` has a vector for each group of lanes. A block of four vectors adds to some of the lanes,
+        // or twice to all.
         constexpr std::size_t step = block > kLanes ? block : kLanes;
         typename V::Wide totals[vectors];
         for (std::size_t v = 0; v < vectors; ++v) totals[v] = V::loadWide(lanes + v * V::lanes);

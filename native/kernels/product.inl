@@ -45,7 +45,8 @@ template <class V, std::size_t rows, std::size_t vectors>
     }
 }
 
-/// Computes all rows of some vectors of columns, whose part of the right factor stays in the L1 cache.
+/// Computes `vectors` SIMD vectors of columns, for all rows. The L1 cache holds their part of the right
+/// factor.
 template <class V, std::size_t vectors>
 void productColumns(const ProductPanels& panels, std::size_t column, std::size_t rows, bool adds, float* out,
                     std::size_t outStride) {

@@ -205,7 +205,7 @@ struct Counts {
     typename V::Ints above, exact[Candidates + 1];
 };
 
-/// Takes scalar steps only for elements in the window that are no candidates, which are few.
+/// Only elements in the window that are no candidates take scalar steps; such elements are few.
 template <class V, std::size_t Candidates>
 [[gnu::always_inline]] inline void histogramOf(typename V::Floats x, const Window& window, std::uint32_t* bins,
                                                Counts<V, Candidates>& found) {

@@ -194,8 +194,9 @@ bool parts(const Kept& kept) {
     return isBetween(kept.least) || isBetween(kept.beyond);
 }
 
-/// Distances of magnitudes from a bound, modulo 2³²: from 2³¹ on if below it. Counts in each lane. A
-/// constructor would also write entries of unused sources.
+/// For each lane: how many magnitudes lie below a bound, and their least and greatest distance from it.
+/// Distances are modulo 2³², so those of magnitudes below the bound are 2³¹ or more. Has `clear` instead of a
+/// constructor, which would also write the array entries of unused sources.
 template <class V>
 struct TallyLanes {
     typename V::Ints below, least, most;

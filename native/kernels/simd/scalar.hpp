@@ -52,7 +52,8 @@ struct Scalar {
     static Floats multiply(Floats a, Floats b) { return a * b; }
     static Floats add(Floats a, Floats b) { return a + b; }
     static Floats subtract(Floats a, Floats b) { return a - b; }
-    /// Returns a + b where the mask is set, otherwise a, which is not −0.
+    /// Returns a + b where the mask is set, otherwise a. `a` must not be −0, because some versions add 0
+    /// there.
     static Floats addWhere(Mask mask, Floats a, Floats b) { return mask ? a + b : a; }
     static Floats divide(Floats a, Floats b) { return a / b; }
     static Ints add(Ints a, Ints b) { return a + b; }
