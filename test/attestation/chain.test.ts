@@ -225,7 +225,9 @@ describe('a chain', () => {
         writeFileSync(file, JSON.stringify(edited));
         expect((await chain(root)).root).toMatchObject({
           statement: 'invalid',
-          reason: expect.stringContaining('expected the name of a file beside it') as string,
+          reason: expect.stringContaining(
+            'expected the name of a file in the same folder as this statement',
+          ) as string,
         });
       }
   });

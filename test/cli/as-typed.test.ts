@@ -195,7 +195,7 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   ['inspect C:\\models\\math', 3, 'write / in place of \\'],
   ["inspect '$HOME/math'", 2, '`$HOME` was not expanded by your shell'],
   [`${swap} --out=~/merged`, 2, '`~` was not expanded by your shell'],
-  ['soup ./math,./swh -o ./out', 3, 'separated by spaces'],
+  ['soup ./math,./swh -o ./out', 3, 'separate them by spaces'],
   ['inspect ./empty', 3, 'holds no weights of a model: it is empty'],
   ['inspect ./gguf', 3, 'it has 2 files of weights; give one of them'],
   ['inspect ./notes.txt', 3, 'is no file of weights'],

@@ -251,7 +251,7 @@ describe('a transplant without a pursuit', () => {
     );
     const plan = await planMerge({ method: 'transplant', ...pick(models), rows: 'subword' });
     expect(plan.warnings).toContain(
-      'the model\'s tokenizer splits 1 token ("q") of donor into none that have rows: the output\'s are 0',
+      'the model\'s tokenizer splits 1 token ("q") of donor into tokens without rows: the output has rows of 0 instead',
     );
     const { tensors, config } = await transplanted(models, { rows: 'subword' });
     const [rows, old] = [rowsOf(tensors, embeddings), rowsOf(await readTensors(models.model), embeddings)];

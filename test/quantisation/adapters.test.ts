@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { adalora } from '../../src/core/models/adapters/kinds/adalora.js';
+import { checkStored } from '../../src/core/models/adapters/tuned-tensor.js';
 import { planMerge, relayout } from '../../src/index.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { fill, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
@@ -23,6 +25,18 @@ it('refuses DoRA over a quantised base, and takes it over the base that the mess
   });
   await relayout({ model: base, dtype: 'bfloat16' }, { out });
   await expect(planMerge({ method: 'relayout', model: `${out}+${adapter}` })).resolves.toBeDefined();
+});
+
+it.each([
+  ['quantised', { quantised: {} }],
+  ['in pieces', { pieces: [] }],
+])('says that the base is %s, and what the adapter does to it', (state, reference) => {
+  const adapter = { config: { kind: { noSum: adalora.noSum } }, checkpoint: { path: './adapter' } };
+  expect(() =>
+    checkStored({ path: './base' } as never, adapter as never, 'q_proj', reference as never),
+  ).toThrow(
+    `./adapter: tensor q_proj is ${state} in the base, and the adapter's change has a third factor (AdaLoRA); write the base first`,
+  );
 });
 
 it('adds an adapter of experts to quantised ones, as to the values that they are', async () => {

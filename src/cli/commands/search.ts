@@ -11,7 +11,7 @@ export const search = command({
   arguments: {
     experiment: argument(
       '<experiment>',
-      'a YAML file, or the text of an experiment, beginning with {; its grids give the configurations, its search: block the defaults',
+      'an experiment: a YAML file, or its text, beginning with {; its grids are the configurations to search, and its search: block gives the defaults',
     ),
   },
   options: {

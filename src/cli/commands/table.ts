@@ -11,7 +11,7 @@ export const table = command({
   arguments: {
     directories: argument(
       '[dir...]',
-      'the directory of an evaluated experiment; several, each DIR or NAME=DIR, for several bases; not needed with --summaries',
+      'the directory of an evaluated experiment, or one for each base, as DIR or NAME=DIR; not needed with --summaries',
     ),
   },
   options: {

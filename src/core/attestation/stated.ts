@@ -99,7 +99,7 @@ const plainName = z
   .string()
   .max(4096)
   .refine((name) => basename(name) === name && !['', '.', '..'].includes(name) && !/[\\\p{Cc}]/u.test(name), {
-    error: 'expected the name of a file beside it',
+    error: 'expected the name of a file in the same folder as this statement',
   });
 
 const derivationSchema = z.object({

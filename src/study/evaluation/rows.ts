@@ -29,7 +29,7 @@ export const rowsToScore = (
       throw invalidParameter(
         'rows',
         `${rows[0]}-${rows[1] - 1}`,
-        `rows of ${task} within problems: ${from}-${to - 1}`,
+        `rows of ${task} that the experiment's problems include: ${from}-${to - 1}`,
       );
     return rows;
   }

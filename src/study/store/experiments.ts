@@ -100,7 +100,7 @@ const readRegistration = async (paths: StorePaths, path: string): Promise<Regist
   if (text === undefined) return undefined;
   const value = jsonOrNone(text);
   if (isRegistration(value)) return value;
-  const reason = `cannot tell which shards the experiment of ${path} needs; remove that file if it needs none`;
+  const reason = `has ${path}, which does not say which shards its experiment needs; remove that file if the experiment needs none`;
   throw new LayerloomError('STORE_INVALID', { store: paths.root, reason });
 };
 

@@ -59,7 +59,7 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
   .superRefine(({ model, models, weights, layers, modules }, { addIssue }) => {
     const refuse = (path: string[], message: string) => addIssue({ code: 'custom', path, message });
     if ((model === undefined) === (models === undefined))
-      refuse(['model'], 'either model, or models whose average it is');
+      refuse(['model'], 'either model, or models to average');
     if (weights !== undefined && weights.length !== models?.length)
       refuse(['weights'], 'one weight for each of models, in their order');
     if (layers === undefined && modules === undefined)

@@ -24,7 +24,7 @@ export const checkStored = (
   throw new LayerloomError('ADAPTER_UNSUPPORTED', {
     file: checkpoint.path,
     what: `tensor ${name}`,
-    reason: `${config.kind.noSum}, which is ${isQuantised ? 'quantised' : 'in pieces'}`,
+    reason: `is ${isQuantised ? 'quantised' : 'in pieces'} in the base, and the adapter's change ${config.kind.noSum}`,
     remedy: `write the base first (${written}), and add the adapter to that`,
   });
 };

@@ -233,7 +233,7 @@ const whyNot = (names: readonly string[], directory: string): string => {
   if (loose.every(isPart))
     return whyNoWeights(
       names,
-      'its files hold parts of tensors, as HuggingFaceStorageWriter saves them; make whole ones by torch.distributed.checkpoint._consolidate_hf_safetensors.consolidate_safetensors_files, and give those',
+      'its files hold parts of tensors, as HuggingFaceStorageWriter saves them; join them into whole tensors with torch.distributed.checkpoint._consolidate_hf_safetensors.consolidate_safetensors_files, and give the result',
     );
   const only = loose.length === 1 ? loose[0] : loose.find((name) => name === fileOfOnlyRank);
   if (only !== undefined)

@@ -59,7 +59,7 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/\\/, 'write / in place of \\'],
   [/^git@/, 'a model of the hub is named as org/name'],
   [/\*/, 'a shell expands `*` outside of quotes, where something matches'],
-  [/[,\s]/, 'several models, if they are meant, are separated by spaces, without quotes'],
+  [/[,\s]/, 'to give several models, separate them by spaces, outside quotes'],
   [/^[\w.-]+\/[\w.-]+:[\w./-]+$/, 'a revision follows @, as in org/name@main'],
   [
     /^(?!\.)[\w.-]+\/[\w.-]+(@[\w./-]+)?#/,

@@ -78,7 +78,7 @@ export const quantised = (composed: Composed, name: WrittenName): Composed => {
   if (!shapes.some((shape) => fits(block, shape)))
     throw refuse(
       shapes.length === 0
-        ? 'a model with one stack of layers, or a chosen one; its matrices must be plain or in a scheme that is read, and each expert must have matrices of its own'
+        ? 'a model with one stack of layers (or a chosen `stack`), matrices that are plain or in a readable quantisation, and a matrix for each expert'
         : `a model with matrices whose rows and columns are multiples of 32, unlike [${shapes[0]?.join(', ')}]`,
     );
   const { frame: _frame, ...plain } = unquantised(composed);

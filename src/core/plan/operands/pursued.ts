@@ -63,7 +63,9 @@ export const pursued: OperandKind<PursuedTensor> = {
     const checkRows = (stored: StoredTensor, columns: number, runs: readonly RowRun[], place: 0 | 1) => {
       const stands = elementsIn(stored) / columns;
       if (!isFloating(stored.dtype) || !Number.isInteger(stands))
-        return refuse('rows are approximated of a tensor that is no matrix of their width');
+        return refuse(
+          'its approximated rows come from a tensor that is not a floating-point matrix of their width',
+        );
       if (!runs.every((run) => run[2] >= 1 && run[place] + run[2] <= stands))
         return refuse('its approximated rows lie outside their sources');
       return undefined;

@@ -18,7 +18,7 @@ const said: Readonly<Record<Concern, (proposal: Proposal, layers: number) => str
   'same layers': ({ task, language, common }) =>
     `${task} & ${language}: both changed the same layers (${formatPercent(common)} of their largest changes), so any swap loses much of one`,
   'no layers': ({ task, language }) =>
-    `${task} & ${language}: ${task} has more of its largest changes in the first and in the last layer, so there is no reason for a swap`,
+    `${task} & ${language}: in the first and in the last layer, ${task}'s share of largest changes is clearly larger than ${language}'s, so no swap is proposed`,
 };
 
 const addressOf = ({ name, expert: { path } }: MavVectors): string =>

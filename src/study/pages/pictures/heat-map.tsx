@@ -81,7 +81,7 @@ export const HeatMap = ({ title, subtitle, columns, cells, most, unit = 'rows ab
               stroke-width={0.5}
               data-cell={`${layer},${column}`}
             >
-              <title>{`layer ${layer}, ${label}: ${value === 'other' ? 'differs, without a number' : sixDecimals(value)}`}</title>
+              <title>{`layer ${layer}, ${label}: ${value === 'other' ? 'differs, but has no relative difference' : sixDecimals(value)}`}</title>
             </rect>
           );
         }),

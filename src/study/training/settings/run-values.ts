@@ -40,7 +40,7 @@ export const runValues = z.object({
   }),
   steps: value(count, { meaning: 'Optimiser steps, instead of `samples`.', expected: counted }),
   samples: value(count, {
-    meaning: 'Samples in the run, of each kind of data.',
+    meaning: 'Number of samples in the run; for `joint`, of each kind of data.',
     expected: counted,
   }),
   checkpointEvery: value(count, { meaning: 'Samples between checkpoints.', expected: counted }),

@@ -39,7 +39,7 @@ export const trainingSettings = z.object({
     otherwise: '`swh` for `joint`',
   }),
   samples: setting(count.optional(), {
-    meaning: 'Samples in the run, of each kind of data for `joint`.',
+    meaning: 'Number of samples in the run; for `joint`, of each kind of data.',
     otherwise: `${choices.samples}; with own data, ${choices.own.samples}`,
   }),
   seed: setting(z.int().min(0).optional(), {

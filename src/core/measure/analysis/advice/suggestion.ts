@@ -191,7 +191,7 @@ export const suggestLayers = (
     top = choose(topCounts(...profiles, bottom.count), 'last', pair);
     if (bottom.count + top.count === 0) {
       undecided.push(
-        `${task.name} has more of its largest changes in the first and in the last layer, which speaks against any swap`,
+        `${task.name} has more of its largest changes than ${language.name} in the first and in the last layer, which speaks against any swap`,
       );
       [bottom, top] = [asSuch(standard.bottom), asSuch(standard.top)];
     }

@@ -178,6 +178,8 @@ const rowless = ({ name, rows }: ModelTokens, { lacking }: TransplantedRows, mad
   if (without.length === 0) return [];
   const tokens = someTokens(without.map(({ token }) => token));
   return made.kind === 'omp'
-    ? [`${name} has ${rows} rows, and none for ${tokens}: the output's are 0`]
-    : [`the model's tokenizer splits ${tokens} of ${name} into none that have rows: the output's are 0`];
+    ? [`${name} has only ${rows} rows, none for ${tokens}: the output has rows of 0 instead`]
+    : [
+        `the model's tokenizer splits ${tokens} of ${name} into tokens without rows: the output has rows of 0 instead`,
+      ];
 };

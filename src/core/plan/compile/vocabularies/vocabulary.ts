@@ -294,22 +294,22 @@ export const storedTensor = (model: OpenedModel, name: string): VocabularyTensor
   const refuse = (reason: string): never => {
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model: checkpoint.path, tensor: name, reason });
   };
-  const moving = 'and its rows would have to move; write';
+  const moving = 'and a change of vocabulary would move its rows; first write the model';
   const path = argument(checkpoint.path);
   if (stored === undefined)
     return refuse('is not there, though rows of other models are to be filled from it');
   const reference = checkpoint.tensors.get(name);
   if (reference?.pieces !== undefined)
     refuse(
-      `lies in ${reference.pieces.length} pieces, ${moving} the model first: ${layerloomCommand('relayout', path, '-o', 'DIR')}`,
+      `is stored in ${reference.pieces.length} pieces, ${moving} in one piece: ${layerloomCommand('relayout', path, '-o', 'DIR')}`,
     );
   if (reference?.quantised !== undefined || reference?.blocks !== undefined)
     refuse(
-      `is quantised, ${moving} the model first: ${layerloomCommand('relayout', path, '--dtype', 'bfloat16', '-o', 'DIR')}`,
+      `is quantised, ${moving} unquantised: ${layerloomCommand('relayout', path, '--dtype', 'bfloat16', '-o', 'DIR')}`,
     );
   if (!isStored(stored) && checkpoint.adapted !== undefined)
     refuse(
-      `is changed by the adapter, ${moving} it first: ${layerloomCommand('relayout', 'BASE+ADAPTER', '-o', 'DIR')}`,
+      `is changed by the adapter, ${moving} with the adapter: ${layerloomCommand('relayout', 'BASE+ADAPTER', '-o', 'DIR')}`,
     );
   if (!isStored(stored)) throw ofRecipe(model);
   return { name, path: checkpoint.path, shape: valueAt(checkpoint.tensors, name).shape, stored };

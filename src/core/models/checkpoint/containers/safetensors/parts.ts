@@ -24,7 +24,7 @@ export const refuseParts = (metadata: Readonly<Record<string, string>>, file: st
     file,
     reason: `it holds parts of tensors, as HuggingFaceStorageWriter saves them (${key})`,
     remedy:
-      'make whole ones of all its files by torch.distributed.checkpoint._consolidate_hf_safetensors.consolidate_safetensors_files, and give those',
+      'join all its files into whole tensors with torch.distributed.checkpoint._consolidate_hf_safetensors.consolidate_safetensors_files, and give the result',
   });
 };
 

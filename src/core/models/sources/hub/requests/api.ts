@@ -50,7 +50,8 @@ async function* listPages(
     if (seen.size > mostPages)
       throw unavailable(hub, `lists the files of ${id} on more than ${mostPages} pages`);
     const { value, headers }: JsonAnswer = await getJson(hub, { id, revision: commit }, address);
-    if (!Array.isArray(value)) throw unavailable(hub, 'answers without a list of files, as no hub does');
+    if (!Array.isArray(value))
+      throw unavailable(hub, 'sent something other than a list of files, so it is no hub');
     yield value;
     const next = nextOf(headers['link']);
     if (next === undefined) return;
