@@ -31,10 +31,7 @@ export interface TrainInitOptions {
 export interface TrainingFiles {
   readonly out: string;
   readonly files: readonly string[];
-  /**
-   * Commands in order, with their purposes. They are for the run's directory, or for a sweep for the working
-   * directory.
-   */
+  /** Commands in order, with purposes, for the run's directory; for a sweep, the working directory. */
   readonly commands: readonly Instruction[];
   /**
    * Advice for after training: the command that merges the expert; capitals stand for the other expert.

@@ -40,10 +40,7 @@ import { planMerge } from './plan-merge.js';
 import { recipeOf } from './recipe-of.js';
 
 export interface VerifyOutputOptions extends RunControls {
-  /**
-   * Recompute the output from its inputs and recipe, and compare. Default false: only compare with
-   * `layerloom.json`.
-   */
+  /** Recompute the output and compare. Default false: only compare with `layerloom.json`. */
   againstInputs?: boolean | undefined;
   /**
    * Share of tiles to recompute, above 0 and at most 1; default 1. With `against`, that share of each

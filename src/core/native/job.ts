@@ -26,10 +26,7 @@ export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
 export interface RowSlicing {
   readonly slicing: 'rows';
   readonly width: number;
-  /**
-   * Triples (to, from, count) in shared memory, ascending: output rows from `to` on are source rows from
-   * `from` on.
-   */
+  /** Shared, ascending triples (to, from, count): output rows from `to` on are source rows from `from` on. */
   readonly runs: Float64Array;
 }
 
@@ -254,10 +251,7 @@ export interface JobStatus {
   /** The failing source, for `inputShrank`, `readFailed` and `notEqual`. */
   readonly source: number;
   readonly reason: string;
-  /**
-   * Watched values that are not finite. Empty unless the job is `done`; measurements search only if their
-   * sums are not finite.
-   */
+  /** Watched values that are not finite; empty unless `done`. Measures search if a sum is not finite. */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 

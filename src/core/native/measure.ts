@@ -31,10 +31,7 @@ export type Measure =
       readonly experts: readonly number[];
       readonly differences: readonly number[];
     }
-  /**
-   * Adds to shared `counts`. Returns how many magnitudes are above the window, and how many equal each
-   * candidate.
-   */
+  /** Adds to shared `counts`. Counts magnitudes above the window, and those equal to each candidate. */
   | {
       readonly kind: 'histogram';
       readonly value: number;
@@ -74,10 +71,7 @@ export const differenceNumbers = [
 
 export type DifferenceNumber = (typeof differenceNumbers)[number];
 
-/**
- * Measures over one block. Measures of rows and columns can be combined, and so can measures of runs
- * (native/jobs/measure.hpp).
- */
+/** Measures of one block. Measures of rows, columns and runs can be combined (native/jobs/measure.hpp). */
 export interface Measurement {
   readonly program: NativeProgram;
   readonly measures: readonly Measure[];

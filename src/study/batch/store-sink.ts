@@ -15,10 +15,7 @@ import type { DistinctShard } from './planning/groups.js';
 export interface ShardEvents {
   /** Called when the shard is in the store, whoever made it. */
   onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
-  /**
-   * Called when the shard has NaN or infinity that no merge accepts, or has failed twice: with its group,
-   * then by itself.
-   */
+  /** Called for NaN or infinity that no merge accepts, or after two failures: with its group, then alone. */
   onFailed(shard: DistinctShard, error: unknown): Promise<void>;
 }
 

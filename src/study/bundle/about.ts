@@ -111,10 +111,7 @@ Whatever that file says:
 ${record.references.map(({ name, model }) => `- ${cell(name)}: \`${cell(model)}\``).join('\n')}
 `;
 
-/**
- * Generated text of the bundle. A file of the study that is in `names` replaces it, unless layerloom wrote
- * that file.
- */
+/** Generated text of the bundle. The study's file of a name in `names` replaces it, unless generated, too. */
 export interface AboutText {
   readonly name: string;
   readonly names: readonly string[];

@@ -18,15 +18,9 @@ import { withExperts } from './with-experts.js';
 export interface RebuildOptions extends RunControls {
   /** Directory to make; default: the bundle's name without `.tar`. */
   out?: string | undefined;
-  /**
-   * Folder of models by name, from which all merges are remade. Hub models may be in the hub's cache instead.
-   * Default: no merges.
-   */
+  /** Folder of models by name, for all merges; hub models may be in the hub's cache. Default: no merges. */
   experts?: string | undefined;
-  /**
-   * Continue in a directory rebuilt from this bundle: keep all files, and remake incomplete merges. Default
-   * false.
-   */
+  /** Continue in a directory of this bundle: keep all files, remake incomplete merges. Default false. */
   resume?: boolean | undefined;
 }
 

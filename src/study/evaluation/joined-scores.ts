@@ -161,10 +161,7 @@ const votesOf = (
   return all.filter(({ score }) => score === 1).length > 1 ? undefined : all;
 };
 
-/**
- * Returns the score of each problem's most frequent answer; undefined if votes cannot be counted for a
- * problem.
- */
+/** Returns the score of each problem's most frequent answer; undefined if a problem's votes are unknown. */
 const majority = (
   metric: string,
   runs: readonly Run[],

@@ -71,10 +71,7 @@ export const slotOf = (
   { begin, end, dtype, shape }: Pick<TensorReference, 'begin' | 'end' | 'dtype' | 'shape'>,
 ): Slot => ({ name: `${name} ${dtype} ${shape.join()}`, bytes: end - begin });
 
-/**
- * Identifies models' weights: merges by shard keys, other checkpoints by file identities. Reads each shard's
- * headers once.
- */
+/** Identifies weights: merges by shard keys, checkpoints by file identities. Reads a shard's header once. */
 export class ContentsReader {
   readonly #shards = new Map<string, Promise<ContentPart>>();
   /** Slots by their text, so that models share equal slots. */

@@ -37,10 +37,7 @@ export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   allowNonFinite?: boolean | undefined;
   /** Base of relative paths, for an experiment given as an object. */
   directory?: string | undefined;
-  /**
-   * Stamp of this run's jobs, from `planExperiment`. Refuses the run if layerloom's version or the experiment
-   * has changed.
-   */
+  /** Stamp of this run's jobs, from `planExperiment`: refuses another version or experiment. */
   expect?: string | undefined;
 }
 

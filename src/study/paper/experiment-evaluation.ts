@@ -17,10 +17,7 @@ export interface EvaluationChoices {
   readonly benchmarks?: readonly BenchmarkName[] | undefined;
   /** Directory of local data, relative to the experiment's file; default: the hub. */
   readonly data?: string | undefined;
-  /**
-   * Tasks available in `data`. If the preset averages over all languages, languages with all their tasks are
-   * measured.
-   */
+  /** Tasks in `data`. If the preset averages over all languages, languages with all tasks are measured. */
   readonly here?: readonly string[] | undefined;
   /** True if the preset averages over the paper's ten languages (Table 2). */
   readonly averagesAll?: boolean | undefined;

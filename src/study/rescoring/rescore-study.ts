@@ -15,10 +15,7 @@ import { sensitivityOf } from './sensitivity.js';
 
 /** Options of `rescore`. */
 export interface RescoreOptions {
-  /**
-   * Score the answers extracted by another filter of the harness, such as `strict-match` or
-   * `flexible-extract`.
-   */
+  /** Score answers that another filter of the harness extracts, as `strict-match` or `flexible-extract`. */
   filter?: string | undefined;
   /** Extract answers by a regular expression: the first group that matched, else the whole match. */
   rule?: string | undefined;

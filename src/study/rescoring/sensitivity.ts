@@ -9,10 +9,7 @@ import { withProblems } from './changes.js';
 /** Verdict, and each problem whose removal alone changes it. */
 export interface Sensitivity {
   readonly comparison: Judged;
-  /**
-   * Rows of these problems; null if a side was chosen among configurations, because such comparisons are not
-   * examined.
-   */
+  /** Rows of these problems; null if a side was chosen among configurations, which is not examined. */
   readonly deciding: readonly number[] | null;
 }
 

@@ -125,10 +125,7 @@ const differentTasks = (bases: readonly Scored[]): Apart[] => {
   });
 };
 
-/**
- * Matches columns and rows with means over languages. They get a mean over bases only if all bases have the
- * same languages.
- */
+/** Matches columns and rows of means over languages: averaged over bases only if all have these languages. */
 const overLanguages = /^(mean|all|.*\/all languages)(\/|$)/;
 
 /** Returns means of figures that all bases have. Tables of tests and of models have no mean. */

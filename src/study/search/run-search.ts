@@ -37,10 +37,7 @@ export interface SearchOptions
       | 'allowNonFinite'
     >,
     Pick<EvaluateOptions, 'lmEval' | 'jobs'> {
-  /**
-   * Score merges without writing them. At the end, write the chosen and recommended configurations' merges.
-   * Default false.
-   */
+  /** Score merges without writing them; at the end, write the chosen and recommended ones. Default false. */
   readonly inPlace?: boolean | undefined;
   /** Scores merges; default: lm-evaluation-harness by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
@@ -68,10 +65,7 @@ export interface SearchRecord extends SearchTrace {
   readonly pairs: readonly string[];
   /** True if an analysis decided the order. */
   readonly startedFromAnalysis: boolean;
-  /**
-   * Configuration that the analysis proposes, which is tried first, and its number of pairs. Null if the
-   * space does not contain it.
-   */
+  /** The analysis' proposal, tried first, and its number of pairs; null if the space does not contain it. */
   readonly proposal: { readonly name: string; readonly pairs: number } | null;
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Merges of the chosen configuration. */
@@ -130,10 +124,7 @@ interface ExperimentMerger {
   readonly write: (names: readonly string[]) => Promise<void>;
 }
 
-/**
- * Returns functions that make and write merges. Also passes on merges of earlier calls, so that the new record keeps
- * them.
- */
+/** Returns functions that make and write merges. Passes on earlier merges, so that the record has them. */
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
   const asked = new Set<string>();
   const failed = new Map<string, string>();

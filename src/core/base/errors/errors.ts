@@ -38,10 +38,7 @@ export interface ErrorContext {
   readonly place?:
     | { readonly file: string; readonly line: number; readonly column: number; readonly excerpt: string }
     | undefined;
-  /**
-   * The command's option for the refused parameter: `--base`. Absent if a file has the value, or the command
-   * has no such option.
-   */
+  /** The command's option for the refused parameter: `--base`. Absent for values in files. */
   readonly option?: string | undefined;
   /** The batch's merge in which the error occurred. */
   readonly merge?: string | undefined;

@@ -44,10 +44,7 @@ export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
   fail(shard: S, error: unknown): Promise<void>;
 }
 
-/**
- * Maximum number of shards that are hashed, synced and published at once. The limit makes the computation wait for slow
- * disks.
- */
+/** Maximum number of shards hashed, synced and published at once: computation waits for slow disks. */
 const mostEnding = 8;
 
 interface OpenGroup<S> {

@@ -87,10 +87,7 @@ export class Threads {
     }
   }
 
-  /**
-   * Keeps the threads for a later run. Ends them if a thread failed or if other threads are kept. No task may be
-   * running.
-   */
+  /** Keeps threads for a later run; ends them after a failure, or if others are kept. No task may run. */
   async release(): Promise<void> {
     if (this.#failed || kept !== undefined) {
       await this.end();

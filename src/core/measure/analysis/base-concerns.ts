@@ -50,10 +50,7 @@ const mostScaled = 0.98;
 interface SampledMatrix {
   readonly name: string;
   readonly elements: number;
-  /**
-   * Returns Σ xy of two vectors. Indexes: the experts' changes, the base, its rounding to each expert's
-   * dtype.
-   */
+  /** Returns Σ xy of two vectors. Indexes: the experts' changes, the base, its rounding to each dtype. */
   productOf(a: number, b: number): number;
   /** Counts elements that an expert changed and that are not 0 in the base. */
   changedBy(expert: number): number;

@@ -63,10 +63,7 @@ const sharesOf = (changes: ReadonlyMap<string, number>, { file }: ExpertChange):
   return [...changes.values()].map((change) => change / total);
 };
 
-/**
- * Takes each unit from the expert whose share is larger by more than `tau`; otherwise blends both (arXiv
- * 2601.22620).
- */
+/** Takes each unit from the expert with a share larger by more than `tau`; else blends (arXiv 2601.22620). */
 export const chooseByThreshold = (all: readonly Unit[], tau: number): ChosenUnit[] =>
   all.map((unit) => {
     const difference = unit.task - unit.language;

@@ -17,10 +17,7 @@ const [mostTowards, mostByNorms] = [0.05, 0.25];
 /** Parts of `mostTowards`: for rounded weights, and for roundings as large as the changes. */
 const [byWeights, byNoise] = [0.012, 2.5];
 
-/**
- * Largest difference that arithmetic explains, in units of the largest term: of a single element, and as root mean
- * square.
- */
+/** Largest difference that arithmetic explains, in units of the largest term: an element's, and the RMS. */
 const [mostUnits, mostSpread] = [6, 1];
 
 /** Like `mostSpread`, over only the elements that differ. */

@@ -1,7 +1,4 @@
-/**
- * Methods that keep the largest changes. Programs differ in which changes at the threshold, all of equal
- * magnitude, they keep.
- */
+/** Methods that keep the largest changes. Programs differ in which changes equal to the threshold stay. */
 export const sparsifying =
   /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
 

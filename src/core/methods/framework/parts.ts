@@ -20,10 +20,7 @@ export interface PartParameters {
   models?: readonly ModelInput[] | undefined;
   /** A weight for each of `models`, divided by their sum; default: all 1. */
   weights?: readonly number[] | undefined;
-  /**
-   * Layers (`0-4,30,31`), `outside` the layers, or `rest`: everything that no other part takes. Default:
-   * everywhere.
-   */
+  /** Layers (`0-4,30,31`), `outside` the layers, or `rest`: what no other part takes. Default: everywhere. */
   layers?: LayerSet | undefined;
   /** A group of modules, or several. Default: all. */
   modules?: ModuleName | readonly ModuleName[] | undefined;

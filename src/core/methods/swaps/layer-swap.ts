@@ -56,10 +56,7 @@ export interface LayerSwapParameters {
    * Source of tensors outside the layers; `lang` is short for `language`. Default `average` (Algorithm 1).
    */
   others?: 'average' | 'task' | 'language' | 'lang' | undefined;
-  /**
-   * Source of norms: as their `layer`, or as tensors outside the layers (`average`, Algorithm 1). Default
-   * `layer`.
-   */
+  /** Source of norms: their `layer`, or as tensors outside (`average`, Algorithm 1). Default `layer`. */
   norms?: 'layer' | 'average' | undefined;
   /** Scale the counts from 32 layers to the model's: count·L/32, rounded half up. Default false. */
   scaled?: boolean | undefined;
@@ -81,10 +78,7 @@ export interface LayerSwapParameters {
 
 /** Parameters of a swap whose parts name all models. */
 export interface SwapOfParts {
-  /**
-   * The model that gives names, dtypes and side files; default: the model of the part `rest`, or of the first
-   * part.
-   */
+  /** Gives names, dtypes and side files; default: the model of the part `rest`, or of the first part. */
   task?: ModelInput | undefined;
   language?: ModelInput | undefined;
   base?: ModelInput | undefined;

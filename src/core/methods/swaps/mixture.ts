@@ -45,10 +45,7 @@ export interface MixtureParameters {
   gates?: string | undefined;
   /** Experts per token. Default 2. */
   expertsPerToken?: number | undefined;
-  /**
-   * The family: the start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that
-   * fits.
-   */
+  /** The start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that fits. */
   architecture?: string | undefined;
   /** Seed of random routers and noise. Default 0. */
   seed?: number | undefined;

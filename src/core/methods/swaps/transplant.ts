@@ -45,10 +45,7 @@ type Parameters = z.output<typeof schema>;
 
 const requestOf = ({ rows, k = 64 }: Parameters) => ({ rows, k });
 
-/**
- * Copies shared tokens' rows, computes new ones, and leaves other tensors unchanged (Goddard and Fernandes
- * Neto 2025).
- */
+/** Copies rows of shared tokens, computes new ones, keeps other tensors (Goddard and Fernandes Neto 2025). */
 export const transplant: Method<Parameters> = {
   name: 'transplant',
   title: 'Vocabulary transplant',

@@ -21,10 +21,7 @@ export interface FileIdentity {
   readonly mtimeNs: string;
   /** SHA-256 of all bytes before the data, in hex. */
   readonly header: string;
-  /**
-   * The hub's hash, for files in the cache of ranges. It replaces mtime (then 0), which changes as bytes
-   * arrive.
-   */
+  /** The hub's hash, for files in the cache of ranges, instead of mtime, which changes as bytes arrive. */
   readonly content?: string;
   /** Set once weights have been read. */
   readonly seen?: FileState;
@@ -69,10 +66,7 @@ export interface CheckpointIndex extends Origin {
   readonly config: Readonly<Record<string, unknown>> | undefined;
   /** Set if `config` is from `--config`; `withFiles` if side files are too. */
   readonly configGiven?: 'alone' | 'withFiles';
-  /**
-   * Changes to `config.json`: keys that the tensors contradict or an adapter changes; undefined removes a
-   * key.
-   */
+  /** Changes to `config.json`: keys that tensors contradict or an adapter changes; undefined removes one. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** Whether the head equals the embeddings; absent if `config.json` decides. */
   readonly tied?: boolean;

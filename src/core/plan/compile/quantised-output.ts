@@ -91,10 +91,7 @@ const refuseCodes = ({ tensors, models }: Composed): void => {
 const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
-/**
- * Returns the copied tensors' quantisation with the unquantised modules; undefined if the output is
- * dequantised.
- */
+/** Returns the copied tensors' quantisation with unquantised modules; undefined for dequantised outputs. */
 const copiedIn = (
   composed: Composed,
   models: readonly CheckpointIndex[],

@@ -11,10 +11,7 @@ import { keyOfStored, parseSource } from './stored.js';
 /** An output row, followed by the source rows that it averages; source rows may repeat. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
-/**
- * A float32 matrix of row means. Rows without an entry in `means` are 0; `'all'` sets each row to the mean of
- * all rows.
- */
+/** A float32 matrix of row means: 0 without one in `means`; `'all'` sets each to the mean of all rows. */
 export interface AveragedTensor {
   readonly [operandKind]: 'averaged';
   readonly dtype: 'F32';

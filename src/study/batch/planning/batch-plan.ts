@@ -285,10 +285,7 @@ const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<Open
   }
 };
 
-/**
- * Checks models without reading weights. Composes one merge per method and list of models; its error refuses
- * all of them.
- */
+/** Checks models by headers. Composes one merge per method and list of models, whose error refuses all. */
 const checkModels = async <M extends BatchMerge>(
   parsed: readonly ParsedMerge<M>[],
   opened: OpenedInputs,

@@ -8,10 +8,7 @@ export const recordName = 'experiment.json';
 
 export const lockName = '.layerloom-lock';
 
-/**
- * Directories whose lock an ended run could not empty. Until this process ends, other processes believe that the run is
- * alive.
- */
+/** Directories whose lock an ended run could not empty: other processes believe that the run is alive. */
 export const endedRuns = new Set<string>();
 
 /**

@@ -2,10 +2,7 @@ import type { EvaluationLanguage, Spelling } from './local/languages.js';
 
 /** Tasks with the same kind of prompt in every language. */
 export interface TaskForm {
-  /**
-   * Harness's task name as a regular expression, with LANG for the language. The first form's name has no
-   * wildcards.
-   */
+  /** Task name as a regular expression; LANG is the language. The first form's name has no wildcards. */
   readonly name: string;
   /** Metrics that score the task, as `metric,filter`; the first that a result has is used. */
   readonly metrics: readonly string[];

@@ -12,10 +12,7 @@ export interface TaskFacts {
   readonly direction: 'from English' | 'to English' | null;
   readonly headline: readonly string[];
   readonly higherIsBetter: boolean;
-  /**
-   * Number of few-shot examples, from Table 5 for the paper's benchmarks, else the harness's default; null
-   * for perplexity.
-   */
+  /** Number of few-shot examples: Table 5's, else the harness's default; null for perplexity. */
   readonly shots: number | null;
   readonly asks: Asks;
   /** Maps equivalent answers to the same text; undefined if only identical texts are equivalent. */

@@ -6,10 +6,7 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 
 export const harnessName = 'lm_eval';
 
-/**
- * Python program that exits with 0 if lm_eval is installed. A folder `lm_eval` in the working directory
- * does not count.
- */
+/** Exits with 0 if lm_eval is installed. A folder `lm_eval` in the working directory is ignored. */
 const isInstalled = `import importlib.util, os, sys
 found = importlib.util.find_spec("${harnessName}")
 origin = found.origin if found is not None else None

@@ -122,10 +122,7 @@ interface Session {
   readonly ended: Promise<HarnessEnd>;
 }
 
-/**
- * A harness process for successive models. The first run starts it, as does the run after a failure.
- * Disposing ends it.
- */
+/** A harness process for successive models. The first run, or the next after a failure, starts it. */
 export class HarnessProcess implements AsyncDisposable {
   readonly #command: string;
   readonly #environment: Readonly<Record<string, string>>;

@@ -16,10 +16,7 @@ const hitsOf = async (server: ServerClient): Promise<number> => {
   return count;
 };
 
-/**
- * Loads weights through layerloom's worker extension `vllm_weights.py`, which can be called in development
- * mode.
- */
+/** Loads weights through the worker extension `vllm_weights.py`, which can be called in development mode. */
 export const vllm: WeightServer = {
   title: 'vLLM',
   option: '--worker-extension-cls layerloom_eval.vllm_weights.Weights',

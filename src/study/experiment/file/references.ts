@@ -8,10 +8,7 @@ export interface ExperimentReference {
   /** `base`, `task`, `language`, or the user's word: `joint`, `checkpoint`. */
   readonly role: string;
   readonly languages: readonly string[];
-  /**
-   * Languages of a language expert or limited reference, regardless of `every_language`; used by averages
-   * over experts.
-   */
+  /** Languages of a language expert or limited reference, whatever `every_language` is; for averages. */
   readonly expertIn?: readonly string[];
   readonly model: string;
 }

@@ -47,10 +47,7 @@ export interface EvaluationOutcome {
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
   readonly seconds: number;
-  /**
-   * Bytes that shared processes loaded, and the size of their models. Processes for single models report
-   * neither.
-   */
+  /** Bytes that shared processes loaded, and their models' size. Processes for one model report neither. */
   readonly weights: { readonly loaded: number; readonly ofModels: number };
   /** Number of merges scored in place, and bytes computed for them; null without `inPlace`. */
   readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
@@ -186,10 +183,7 @@ class Evaluation {
     return this.#outcome(record, settings, queue, inPlace);
   }
 
-  /**
-   * Records the models' contents, so that moved models keep their results. Runs alongside the scoring, which
-   * reads the same files.
-   */
+  /** Records the models' contents, so that moved models keep their results. Runs beside the scoring. */
   #noteContents(record: ExperimentRecord): { end(isWhole: boolean): Promise<void> } {
     const { signal } = this.#options;
     const stopping = new AbortController();

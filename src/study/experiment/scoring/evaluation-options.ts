@@ -17,10 +17,7 @@ export interface EvaluateOptions {
   readonly lmEval?: string | undefined;
   /** Patterns of model names; `*` stands for any text. */
   readonly only?: readonly string[] | undefined;
-  /**
-   * Score only part `index` of `count` of the models. Not needed for several processes: they divide the
-   * models among themselves.
-   */
+  /** Score only part `index` of `count` of the models. Several processes divide models without it. */
   readonly part?: Part | undefined;
   /** Number of models scored at once; default as in `evaluate:`. */
   readonly jobs?: number | undefined;
@@ -39,10 +36,7 @@ export interface EvaluateOptions {
   readonly force?: boolean | undefined;
   /** Download references from the hub as whole models; default false, which sends no requests. */
   readonly download?: boolean | undefined;
-  /**
-   * Run commands in `evaluate:` (`serve`, `arguments`) even if no batch of this user wrote the folder;
-   * default false.
-   */
+  /** Run commands in `evaluate:` (`serve`, `arguments`) of a folder of unknown origin; default false. */
   readonly allowServe?: boolean | undefined;
   /** Stamp from `planExperiment`. Refuses the run if layerloom's version or the experiment has changed. */
   readonly expect?: string | undefined;

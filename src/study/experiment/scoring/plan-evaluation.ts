@@ -73,10 +73,7 @@ export interface EvaluationPlan extends ScoringTime {
   }[];
   /** Existing models. Equal weights occur once, unless everything is scored again. */
   readonly order: readonly OrderedModel[];
-  /**
-   * Weights to load; null if every model is loaded whole. Equal tensors in different files count as
-   * different.
-   */
+  /** Weights to load; null if every model is loaded whole. Equal tensors in two files count as different. */
   readonly weights: WeightsToBeLoaded | null;
   /** Number of models with all results (`kept`), and number of results (`there`). */
   readonly kept: number;

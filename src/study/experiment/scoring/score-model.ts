@@ -32,10 +32,7 @@ import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
 /** Outcome of scoring one model. */
 export interface ScoringOutcome {
   readonly model: string;
-  /**
-   * `kept`: all results existed; `impossible`: no task can be run; `busy`: another process scores the same
-   * weights.
-   */
+  /** `kept`: all results existed; `impossible`: no task runs; `busy`: another process scores the weights. */
   readonly state: 'scored' | 'kept' | 'impossible' | 'busy';
   readonly results: readonly FoundResult[];
   readonly failed: readonly (ScoreError & { readonly task: string })[];

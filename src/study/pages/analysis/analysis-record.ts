@@ -30,10 +30,7 @@ export const removeFormerAnalysis = async (
   }
 };
 
-/**
- * Returns the files that a page lists; none for a page of another program. Skips names that lead to other
- * folders.
- */
+/** Returns the files that a page lists; none for another program's page. Skips names in other folders. */
 const filesIn = (page: string): string[] => {
   const json = record.exec(page)?.groups?.['json'];
   if (json === undefined) return [];

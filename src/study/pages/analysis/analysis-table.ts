@@ -21,10 +21,7 @@ export const finiteRows = ({ tensors }: MavVectors, names: readonly string[]): n
     return total + rows - nonFiniteRows;
   }, 0);
 
-/**
- * Computes the numbers of the published figures. If a cell stands for several tensors, their rows are counted
- * together.
- */
+/** Computes numbers of published figures. Rows of all tensors of a cell are counted together. */
 export const tableOf = (mav: MavVectors, threshold: number): AnalysisTable => {
   const { tensors, layers, vectors } = mav;
   const columns = columnsOf(tensors, layers);

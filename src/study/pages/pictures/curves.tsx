@@ -63,10 +63,7 @@ export const linesOf = ({
   );
 };
 
-/**
- * Returns the line through the base and α = 1. Gains proportional to α lie on this line. Undefined if either
- * point is missing.
- */
+/** Returns the line through the base and α = 1, where proportional gains lie; undefined without a point. */
 const straight = ({ points }: CurveLine): readonly [from: Place, to: Place] | undefined => {
   const at = (alpha: number) => points.find((point) => point.alpha === alpha)?.value;
   const [none, whole] = [at(0), at(1)];

@@ -19,10 +19,7 @@ interface Column {
   readonly models: readonly ScoredModel[];
 }
 
-/**
- * Table 5: mean score of each kind of expert, by benchmark and language. Cells are empty for scores that were
- * not run.
- */
+/** Table 5: mean score of each kind of expert, by benchmark and language. Cells without a score are empty. */
 export const experts = (board: Board): ScoreTable[] => {
   const byRole = groupBy(board.experiment.models, ({ role }) => role);
   const ofLanguages = groupBy(

@@ -22,10 +22,7 @@ import {
   tableOf,
 } from '../../scores/reading/score-table.js';
 
-/**
- * Paper's ten languages: MGSM's languages without Thai. Table 2 averages over "all languages"; its caption
- * says nine.
- */
+/** The paper's ten languages: MGSM's without Thai. Table 2 averages over "all"; its caption says nine. */
 const tenLanguages = [
   'english',
   'german',

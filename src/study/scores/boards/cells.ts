@@ -91,10 +91,7 @@ const errorOf = (
   };
 };
 
-/**
- * Returns the estimate of a group's mean. If the group was chosen on the same problems, resamples repeat the
- * choice.
- */
+/** Returns the estimate of a group's mean. If chosen on the same problems, resamples repeat the choice. */
 export const estimateOf = (
   board: Board,
   group: Group,

@@ -11,10 +11,7 @@ export interface HalfChoice {
   /** Index of the configuration that is best on all problems, and its score on them. */
   readonly best: number;
   readonly onAll: number;
-  /**
-   * Score on one half of the problems of the configuration that is best on the other half, averaged over all
-   * splits.
-   */
+  /** Score on half of the problems of the configuration that is best on the other, over all splits. */
   readonly onOtherHalf: number;
   /** For each configuration, the number of the `2 * splits` halves that chose it. Equal configurations share a half. */
   readonly chosen: readonly number[];

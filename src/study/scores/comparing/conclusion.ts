@@ -13,10 +13,7 @@ export type Verdict =
   | 'better'
   | 'worse'
   | 'within noise'
-  /**
-   * The difference is significant alone, but the better side was chosen on these problems from too many
-   * candidates.
-   */
+  /** Significant alone, but the better side was chosen on these problems from too many candidates. */
   | 'chosen among many'
   /** The difference is significant alone, but not after adjustment for all comparisons. */
   | 'one of many'

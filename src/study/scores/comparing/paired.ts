@@ -15,10 +15,7 @@ import { adjustByHolm, binomialCdf } from '../statistics/distributions.js';
 import { meanOf } from '../statistics/mean.js';
 import type { Resampling } from '../statistics/resample.js';
 
-/**
- * Compares two models, or two rows of a table, on the same problems. Figures are on the harness's scale, not
- * in percent.
- */
+/** Compares two models, or rows of a table, on the same problems, on the harness's scale, not in percent. */
 export interface PairedComparison {
   readonly n: number;
   /** Scores of `a` and `b`; for rows, means over models. */
@@ -39,10 +36,7 @@ export interface PairedComparison {
   readonly test: 'mcnemar' | 't' | 'bootstrap' | undefined;
   readonly interval: Interval | undefined;
   readonly stderr: number | undefined;
-  /**
-   * Population that `p` and `interval` describe, such as
-   * `task experts, language experts and problems like these`.
-   */
+  /** Population of `p` and `interval`, such as `task experts, language experts and problems like these`. */
   readonly estimand: string | undefined;
   /** Reason why `interval` is undefined. */
   readonly reason: string | undefined;

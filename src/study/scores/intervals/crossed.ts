@@ -2,10 +2,7 @@ import { sumOf, sumsOf } from '../statistics/mean.js';
 import type { Scaled } from './scaled.js';
 import { freedomAt, t95 } from './student.js';
 
-/**
- * Scores by problem, for each level of a factor. A factor is a kind of model; its levels are the models, such
- * as each task expert.
- */
+/** Scores by problem, for each level of a factor: models of one kind, such as each task expert. */
 export type Levels = readonly Scaled[];
 
 export interface Spread {

@@ -8,10 +8,7 @@ export interface Row {
   /** Populations from which the models are sampled; undefined if the models are not a sample. */
   readonly sampling?: readonly Sampling[] | undefined;
   readonly isOnePair?: boolean;
-  /**
-   * All rows among which this row was chosen as the best on the same problems, itself included. Resamples
-   * repeat the choice.
-   */
+  /** Rows among which this row was chosen as the best on the same problems. Resamples repeat the choice. */
   readonly candidates?: readonly (readonly EvaluationResult[])[] | undefined;
 }
 

@@ -5,8 +5,8 @@ import type { Levels } from './crossed.js';
 import { less, meanOfModels, type Scaled } from './scaled.js';
 
 /**
- * Population that models are sampled from. In `pairs of experts`, no two pairs share an expert; `models` are
- * models in other roles.
+ * Population that models are sampled from. In `pairs of experts`, no two pairs share an expert; `models` have
+ * other roles.
  */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
 

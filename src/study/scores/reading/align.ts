@@ -17,10 +17,7 @@ export interface Aligned {
   readonly isBinary: boolean;
 }
 
-/**
- * Returns the reason why results cannot be compared by problem (the alphabetically first), or undefined if
- * they can.
- */
+/** Returns why results cannot be compared by problem (the first in the alphabet); undefined if they can. */
 export const whyUnpaired = (results: readonly EvaluationResult[], metric: string): string | undefined => {
   const reasons = results.flatMap((result) => {
     const { model, task, problems } = result;
@@ -33,10 +30,7 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
 
 const columnsBefore = new WeakMap<EvaluationResult, Map<string, ScoreColumn | undefined>>();
 
-/**
- * Returns scores in the order of problems; undefined if a score is missing, or if the scores do not give the
- * stated total.
- */
+/** Returns scores in the order of problems; undefined if one is missing or the stated total differs. */
 export const columnOf = (result: EvaluationResult, metric: string): ScoreColumn | undefined => {
   const own = columnsBefore.get(result) ?? new Map<string, ScoreColumn | undefined>();
   columnsBefore.set(result, own);

@@ -176,10 +176,7 @@ export const defaultOf = (
 };
 
 export interface Competition {
-  /**
-   * Configurations scored for the most pairs. Other configurations are excluded: without a hard pair they could win
-   * unfairly.
-   */
+  /** Configurations scored for the most pairs: others may lack a hard pair, and would then win unfairly. */
   readonly candidates: readonly Configuration[];
   readonly best: Configuration;
   /** Number of configurations without scores for some pairs. */

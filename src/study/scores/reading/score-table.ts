@@ -11,10 +11,7 @@ export interface Cell {
   readonly configuration?: string;
   /** Score if the configuration is chosen on one half of the problems and scored on the other. */
   readonly otherHalf?: number;
-  /**
-   * 95 % interval on the scale that is shown. If the figure was chosen on the same problems, the interval accounts for
-   * the choice.
-   */
+  /** 95 % interval on the shown scale. It accounts for a choice on the same problems. */
   readonly interval?: readonly [low: number, high: number];
   /**
    * Population that standard error, interval and p describe, such as

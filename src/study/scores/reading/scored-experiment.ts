@@ -9,10 +9,7 @@ export interface ScoredModel {
   readonly role: string;
   /** Merge's language or `all`; null for references. */
   readonly language: string | null;
-  /**
-   * A language expert's languages. For a reference, the languages that limit it, else those in which it is
-   * measured.
-   */
+  /** A language expert's languages. A reference's: those that limit it, or where it is measured. */
   readonly languages: readonly string[];
   /** Merge's task expert, `soup`, or null. */
   readonly task: string | null;
@@ -30,10 +27,7 @@ export interface ScoredModel {
   readonly results: ReadonlyMap<string, EvaluationResult>;
 }
 
-/**
- * True for the base, task experts and merges of all languages, and for merges, language experts and
- * references of this language.
- */
+/** True for the base, task experts, merges of all languages, and this language's models and references. */
 export const isOfLanguage = (
   { role, language: own, languages }: Pick<ScoredModel, 'role' | 'language' | 'languages'>,
   language: string,

@@ -9,10 +9,7 @@ export const sumOf = (values: ArrayLike<number>): number => {
   return areWhole ? sum : sorted(values).reduce(add, 0);
 };
 
-/**
- * Maximum length of a list that is sorted by insertion. Most lists are short, and a call of `sort` takes
- * longer for them.
- */
+/** Maximum length of a list sorted by insertion, because calling `sort` takes longer for short lists. */
 const short = 24;
 
 const sorted = (values: ArrayLike<number>): Float64Array => {

@@ -34,10 +34,7 @@ export interface SelectionInput {
 /** A chosen checkpoint and why it was chosen. */
 export interface SelectedCheckpoint {
   readonly name: string;
-  /**
-   * Weighted mean over benchmarks of standardised scores: 0 is the candidates' mean, 1 a standard deviation
-   * above.
-   */
+  /** Weighted mean of benchmarks' standardised scores: 0 is the candidates' mean, 1 a standard deviation. */
   readonly score: number;
   /** Distance to the nearest task vector chosen before; null for the first. */
   readonly distance: number | null;

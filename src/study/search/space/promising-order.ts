@@ -32,10 +32,7 @@ export const orderByAnalysis = (
     .sort((a, b) => itemAt(proposed, b) - itemAt(proposed, a) || (kept[b] ?? -1) - (kept[a] ?? -1));
 };
 
-/**
- * Counts pairs for which the analysis proposes exactly these layers. Proposals have no
- * transitions.
- */
+/** Counts pairs for which the analysis proposes exactly these layers. Proposals have no transitions. */
 export const pairsProposing = (
   { method, configuration, merges }: Pick<ExperimentPoint, 'method' | 'configuration' | 'merges'>,
   proposals: ProposedLayers,

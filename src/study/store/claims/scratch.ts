@@ -73,10 +73,7 @@ export class Scratch implements AsyncDisposable {
   }
 }
 
-/**
- * Removes leftovers of killed processes in `root`. Anyone may write there, so links and other users'
- * directories are skipped.
- */
+/** Removes leftovers of killed processes in `root`, but no links and no other users' directories. */
 const removeLeft = async (root: string): Promise<void> => {
   for (const name of await readdir(root).catch(() => [])) {
     const path = join(root, name);

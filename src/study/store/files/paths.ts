@@ -37,10 +37,7 @@ export const pathsOf = (root: string) => {
     partialRecord: (key: string, token: string) => partial(key, token, '.json'),
     removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
     removedRecord: (key: string, token: string) => partial(key, token, '.removed.json'),
-    /**
-     * Returns the path of a registration. It depends on the host, because on another host the path may mean
-     * another directory.
-     */
+    /** Returns the path of a registration, which has the host, as paths mean other directories elsewhere. */
     experiment: (host: string, directory: string) =>
       join(
         root,

@@ -19,10 +19,7 @@ export interface StoredShard {
   /** Time of publishing (ISO 8601), and version of layerloom that published it. */
   readonly written: string;
   readonly layerloom: string;
-  /**
-   * First NaN or infinity in the shard's inputs or values; null if all are finite; absent in records of
-   * earlier versions.
-   */
+  /** First NaN or infinity in inputs or values; null if all are finite; absent in earlier records. */
   readonly nonFinite?: NonFiniteValue | null;
   readonly inputs: readonly string[];
   /** File's mtime (ns) and inode, in decimal. If they change, the bytes are verified before use. */
@@ -113,10 +110,7 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEn
 export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
-/**
- * True if the size is right but the stamp is not: the file was written through a hard link, or copied with
- * the store.
- */
+/** True if only the stamp is wrong: the file was written through a hard link, or copied with the store. */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
 /** Returns the record unless the size is wrong or damage is known. The bytes may need verification. */

@@ -10,10 +10,7 @@ import type { StorePaths } from './paths.js';
 // Removes an unneeded shard under a claim, while other processes look up and link shards. Renames it first so that
 // nobody finds it, and restores it if it was linked just before.
 
-/**
- * Sets shards aside, under their claims. Renames records first and syncs, so that a power cut leaves no
- * record without a shard.
- */
+/** Sets claimed shards aside: first records, then a sync, so a power cut leaves no record without a shard. */
 export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {
   const each = async (work: (key: string, token: string) => Promise<void>) => {
     // Waits for all renames, so that the caller can restore every shard.

@@ -31,10 +31,7 @@ const entryOf = (key: string, value: unknown): string =>
     ? `${key}: ${numberText(value)}`
     : stringify({ [key]: value }, { lineWidth: 0 }).trimEnd();
 
-/**
- * Formats a number for PyYAML, which reads an exponent without a point as a string: `2e-8` is a string,
- * `2.0e-8` a number.
- */
+/** Formats a number for PyYAML, for which `2e-8` is a string, and `2.0e-8` a number. */
 export const numberText = (value: number): string => {
   if (value === 0 || Math.abs(value) >= 1e-4) return String(value);
   const [mantissa = '', exponent = ''] = value.toExponential().split('e');

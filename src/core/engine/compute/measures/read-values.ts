@@ -20,10 +20,7 @@ export interface ElementSlice {
 /** Maximum number of cached programs, which may hold tables of rows. */
 const mostKept = 64;
 
-/**
- * Reads values as float32, including NaN and infinity. Native jobs compute them into unlinked files, so they
- * equal a merge's.
- */
+/** Reads values as float32, also NaN. Native jobs compute them into unlinked files, as for a merge. */
 export class ValueReader {
   readonly #pool: WorkerPool;
   readonly #inputs: InputFiles;

@@ -25,10 +25,7 @@ export interface ProfiledExpert {
   readonly profile: readonly number[] | undefined;
 }
 
-/**
- * Layers that each have at least 1.5 times an even share of an expert's largest changes, and their total
- * share.
- */
+/** Layers with at least 1.5 times an even share of an expert's largest changes, and their total share. */
 export interface LargestChanges {
   /** A set of layers such as `0,24-31`; empty without such layers. */
   readonly layers: string;

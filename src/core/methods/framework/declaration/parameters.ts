@@ -111,10 +111,7 @@ export const resolvedWeights = (
 ): Record<string, unknown> =>
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
-/**
- * Returns weights for a record: shares of 1 if normalising them again changes no bit, else the weights as
- * used.
- */
+/** Returns weights for a record: shares of 1 if normalising again changes no bit, else the weights used. */
 export const repeatableWeights = (used: readonly number[]): readonly number[] => {
   const shares = normalise(used);
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;

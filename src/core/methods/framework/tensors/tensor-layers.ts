@@ -30,10 +30,7 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
   }));
 };
 
-/**
- * Returns a layer's place. Outside the layers, it is the start of the first slice (embeddings) or of the
- * last.
- */
+/** Returns a layer's place. Outside the layers: the start of the first slice (embeddings) or the last. */
 export const placeIn = (
   slices: readonly LayerSlice[],
   layers: readonly Layer[],

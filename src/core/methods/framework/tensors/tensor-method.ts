@@ -24,10 +24,7 @@ import {
 } from './tensor-recipe.js';
 import type { BaseUse, ModelCount, TensorInput, TensorMethodSpec, Values } from './tensor-spec.js';
 
-/**
- * Returns an entry of `models`: a bare model becomes `{ model }`, and `{ model, name }` becomes `{ model:
- * NAME=MODEL }`.
- */
+/** Returns an entry of `models`: `{ model }`; for a named model, `{ model: NAME=MODEL }`. */
 const asEntry = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value)
     return { model: value };

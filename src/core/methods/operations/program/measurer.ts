@@ -52,10 +52,7 @@ export interface Measurer {
   magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** Kullback-Leibler divergence of softmax(x) from softmax(base), by row. */
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
-  /**
-   * Counts, for each value, elements with a magnitude above `bits`, and elements at which only this value is above
-   * `bits`.
-   */
+  /** Counts for each value the elements above `bits`, and those where only this value is above `bits`. */
   alone(program: Program, values: readonly Value[], bits: number): Promise<Float64Array>;
   /** Counts positive minus negative elements, by value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;

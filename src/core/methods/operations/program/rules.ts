@@ -44,10 +44,7 @@ const slerp: GramRule = (gram, parameters) => {
   return Math.abs(cosine) > 0.9995 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/**
- * Spherical interpolation that is linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's
- * `nuslerp`).
- */
+/** Spherical interpolation, linear only if 1 − cos² ≤ 1e-16, as division by sin θ nears 0 (`nuslerp`). */
 const nuslerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => Math.max(norm, 1e-7)) as [number, number];

@@ -1,9 +1,6 @@
 const known = new Map<string, WeakRef<Float64Array>>();
 
-/**
- * Returns a list in shared memory. Equal keys share it while it is in use: V8 would free duplicates of
- * megabytes too late.
- */
+/** Returns a list in shared memory, shared by equal keys while in use: V8 frees duplicates too late. */
 export const sharedList = (key: string, make: () => ArrayLike<number>): Float64Array => {
   const found = known.get(key)?.deref();
   if (found !== undefined) return found;

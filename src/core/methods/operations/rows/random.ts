@@ -6,10 +6,7 @@ import { randomKey } from './random-key.js';
 
 export type Distribution = 'normal' | 'uniform';
 
-/**
- * `scale` · a random number, in float32, plus `weight`·source if given; rounded once. Numbers depend only
- * on seed and index.
- */
+/** `scale`·random number + `weight`·source, if given, rounded once. Numbers depend on seed and index. */
 export interface Random<T> {
   readonly kind: 'random';
   readonly distribution: Distribution;

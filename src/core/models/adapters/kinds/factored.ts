@@ -15,10 +15,7 @@ export interface FactorPiece<S> {
   readonly source: S;
 }
 
-/**
- * W + scale·F. F is a product of pieces, or two such products, multiplied elementwise or by Kronecker's
- * product.
- */
+/** W + scale·F. F is a product of pieces, or two products, joined elementwise or by Kronecker's product. */
 export interface FactoredChange {
   readonly kind: 'factored';
   readonly scale: number;

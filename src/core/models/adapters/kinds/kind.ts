@@ -2,10 +2,7 @@ import type { TensorChange, TensorReference } from '../../../tensor/reference.js
 
 /** A tensor's rows in the stacked products of several experts, whose factors share two matrices. */
 export interface ExpertRows {
-  /**
-   * Number of experts. `a` is [experts·rank, in]; `b` is [out, rank·experts], with a rank's experts
-   * adjacent.
-   */
+  /** Number of experts. `a` is [experts·rank, in]; `b` is [out, rank·experts], a rank's experts adjacent. */
   readonly count: number;
   /** Set if the ranks of an expert are adjacent in `b`, which is then [out, experts·rank]. */
   readonly grouped?: true;

@@ -2,10 +2,7 @@ import * as z from 'zod';
 import { diagonal, type FactoredChange, matrix, transposed } from './factored.js';
 import { tuner } from './tuner.js';
 
-/**
- * W + diag(b)·B·diag(d)·A (arXiv 2310.11454). All modules share A and B, and use their first rows and
- * columns.
- */
+/** W + diag(b)·B·diag(d)·A (arXiv 2310.11454). Modules share A and B, and use the first rows and columns. */
 export const vera = tuner({
   type: 'VERA',
   title: 'VeRA',

@@ -24,10 +24,7 @@ export const sameSettings = (a: AddedToken, b: AddedToken): boolean =>
   a.normalized === b.normalized &&
   a.special === b.special;
 
-/**
- * Added tokens, with the ids that the tokenizers library gives them (0.23): in order of addition, whatever
- * the file says.
- */
+/** Added tokens, with ids of the tokenizers library (0.23): by order of addition, whatever the file says. */
 export class AddedVocabulary {
   readonly #tokens = new Map<string, { id: number; token: AddedToken }>();
   #last = -1;

@@ -136,10 +136,7 @@ const parse = async (
   return makeTokenizer({ file, algorithm, spelling, vocabulary }, tokens, settings);
 };
 
-/**
- * Returns `model.vocab` unless `splitTokenizer` cut it out. Parses the file again if another object's `vocab` was cut
- * out.
- */
+/** Returns `model.vocab` unless `splitTokenizer` cut it out; parses again if it cut another `vocab`. */
 const vocabularyIn = (
   { vocabulary }: TokenizerText,
   model: Record<string, unknown>,

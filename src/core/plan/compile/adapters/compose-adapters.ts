@@ -157,10 +157,7 @@ const refuseTokenizers = ({
     throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: 'another vocabulary is asked for' });
 };
 
-/**
- * Returns the architecture of the adapted parameters. Without a base, the last adapted layer counts as the
- * model's last.
- */
+/** Returns the adapted parameters' architecture. Without a base, the last adapted layer is the last. */
 const architectureOf = (
   merged: readonly AdapterModel[],
   models: readonly OpenedModel[],

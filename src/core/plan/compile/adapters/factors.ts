@@ -180,10 +180,7 @@ const placed = (
     ? gatheredTensor(of, [[at, from, count]], source)
     : columnTensor({ columns: of, first: at, count: columns }, source);
 
-/**
- * Returns the dtype for products of matrices and factors: the matrices' own if exact, otherwise float32 or
- * float64.
- */
+/** Returns the dtype for products with factors: the matrices' if exact, else float32 or float64. */
 const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtype => {
   const dtypes = [...new Set(matrices.map(({ source }) => source.dtype))];
   const [only, ...others] = dtypes as [Dtype];

@@ -176,10 +176,7 @@ export const withoutToken = (name: string, config: Edits, edits: Edits, within =
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/**
- * Returns whose tokenizer files are used: the donor's or, if it has none, the first model's with as many
- * rows.
- */
+/** Returns whose tokenizer files are used: the donor's, or the first model's with as many rows. */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,

@@ -37,10 +37,7 @@ interface OwnParameters {
 
 type Fixed = 'method' | 'name' | 'models' | 'slices' | keyof OwnParameters;
 
-/**
- * Entry of an experiment: a method and its parameters in camel case. Each parameter is a value, or a list
- * of values to try.
- */
+/** Entry of an experiment: a method and its parameters in camel case, each a value or a list to try. */
 export type MergeInput = { name: string; method: Grid<RecipeInput['method']> } & OwnParameters & {
     [Name in Exclude<KeysOf<RecipeInput>, Fixed>]?:
       | Grid<Exclude<ValueOf<RecipeInput, Name>, undefined>>

@@ -1,10 +1,7 @@
 import { invalidRecipe } from '../../../../core/methods/recipe/document/invalid.js';
 import { locationOf, type Mark } from '../../../../core/methods/recipe/document/source.js';
 
-/**
- * Matches valid names of models. Names become directory names, in which `+` joins two. `=` and `/` are
- * excluded for `NAME=PATH`.
- */
+/** Matches names of models. Directory names join two by `+`; `=` and `/` would break `NAME=PATH`. */
 const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
 
 /** Words that have another meaning in place of an expert's name. */

@@ -44,10 +44,7 @@ export const claimIn = async (
 
 export const taskFolder = '.tasks-';
 
-/**
- * Removes claims, task files and partial results of dead evaluations. Keeps answers for the next evaluation. Ignores
- * errors.
- */
+/** Removes claims, task files and partial results of dead evaluations, but no answers. Ignores errors. */
 export const removeLeftovers = async (experiment: string): Promise<void> => {
   const results = new ResultFiles(experiment);
   const { directory } = results;

@@ -32,10 +32,7 @@ const resolved = (paths: readonly string[]): Promise<string[]> =>
 
 type Told = Pick<HarnessResult, 'file' | 'model'>;
 
-/**
- * Result with its model. `common`: number of path components that agree, from the end; infinite for equal
- * paths.
- */
+/** Result with its model. `common`: path components that agree, from the end; infinite for equal paths. */
 export interface Match<Result extends Told> {
   readonly result: Result;
   readonly model: Candidate;

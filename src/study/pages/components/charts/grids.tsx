@@ -22,10 +22,7 @@ const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
 /** Maximum number of cells in a table: n configurations that form no grid would need n². */
 const mostCells = 20_000;
 
-/**
- * Lays out a grid: odd axes (the first, third, …) go down, even axes across. If the table would be too large,
- * all axes go down.
- */
+/** Lays out a grid: odd axes go down, even ones across. If that were too large, all go down. */
 export const layOut = ({ axes, cells }: PageGrid) => {
   const order = axes.map((_, index) => index).reverse();
   const laid = (isDown: (axis: number) => boolean) => {

@@ -51,10 +51,7 @@ export const spaced = (ticks: readonly number[], at: (tick: number) => number): 
 
 export const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/**
- * Rounds exact halves to the even digit, as the published tables do. Fractions k/4096 often are exact
- * halves at the sixth decimal.
- */
+/** Rounds exact halves to even, as published tables do. Fractions k/4096 often are such halves. */
 export const sixDecimals = (fraction: number): string => {
   const scaled = fraction * 1e6;
   const below = Math.floor(scaled);

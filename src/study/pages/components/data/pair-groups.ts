@@ -15,10 +15,7 @@ const titles: readonly (readonly [key: string, title: string])[] = [
 
 export const isNamedByRoles = (title: string): boolean => titles.some(([, known]) => known === title);
 
-/**
- * Groups pairs by the roles of their experts. Pairs that a layer swap merges come first, pairs with an expert
- * without a role last.
- */
+/** Groups pairs by their experts' roles: first pairs that a layer swap merges, last those without a role. */
 export const groupsOfPairs = <Pair extends { readonly experts: readonly [string, string] }>(
   pairs: readonly Pair[],
   roles: PageAnalysis['roles'],
