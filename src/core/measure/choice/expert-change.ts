@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { LayerloomError } from '../../base/errors/errors.js';
+import { readFailed } from '../../base/files/writing.js';
 import { familyOfType } from '../../models/architecture/families.js';
 import { layerCount, layerNumber } from '../../models/architecture/layer-numbers.js';
 import { roleInside } from '../../models/architecture/roles.js';
@@ -51,7 +52,7 @@ const failOf = ({
   cause,
   isRead = true,
 }: Pick<JsonFault, 'file' | 'reason'> & Partial<JsonFault>): LayerloomError =>
-  new LayerloomError(isRead ? 'MEASUREMENT_INVALID' : 'READ_FAILED', { file, reason }, { cause });
+  isRead ? new LayerloomError('MEASUREMENT_INVALID', { file, reason }, { cause }) : readFailed(file, cause);
 
 /**
  * Reads `NAME.json` of `analyze`, or the output of `diff BASE EXPERT --json`.
