@@ -36,6 +36,5 @@ export const quantisedTensors = (
 
 const codeDtypes: ReadonlySet<Dtype> = new Set(['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'I16', 'I32']);
 
-/** True for matrices of FP8 or narrow integers. */
 export const isCode = ({ dtype, shape }: Pick<TensorReference, 'dtype' | 'shape'>): boolean =>
   shape.length >= 2 && codeDtypes.has(dtype);
