@@ -89,7 +89,7 @@ const refusals: Record<string, Refusal> = {
   },
   'a file that PyTorch did not write': {
     ...{ model: 'org/pickles', code: 'FILE_TOO_SHORT' },
-    message: /^org\/pickles\/pytorch_model\.bin has 1 bytes/,
+    message: /^org\/pickles\/pytorch_model\.bin has 1 byte,/,
   },
   'a file of PyTorch on a server that ignores ranges': {
     ...{
