@@ -1,8 +1,7 @@
 import { LayerloomError } from '../../base/errors/errors.js';
-import { describeArchitecture } from '../../models/architecture/architecture.js';
 import { withBeside } from '../../models/quantisation/dequantised.js';
 import type { GivenConfig } from '../../models/reading/given-config.js';
-import { inSpelling } from '../../plan/compile/in-spelling.js';
+import { inSpelling, withCheckpoint } from '../../plan/compile/in-spelling.js';
 import { type OpenedCheckpoint, openModels } from '../../plan/compile/inputs/models.js';
 
 export interface ComparedPair {
@@ -28,13 +27,9 @@ export const openPair = async (
   if (a === undefined || b === undefined) throw new RangeError('openModels gave no two models');
   checkNaming(a, b);
   const areQuantised = [a, b].every(({ checkpoint }) => checkpoint.quantisation !== undefined);
-  const spelt = inSpelling(a, b);
-  return areQuantised ? { a: withScales(a), b: withScales(spelt) } : { a, b: spelt };
-};
-
-const withScales = (model: OpenedCheckpoint): OpenedCheckpoint => {
-  const checkpoint = withBeside(model.checkpoint);
-  return { ...model, checkpoint, architecture: describeArchitecture(checkpoint) };
+  const shown = (model: OpenedCheckpoint) =>
+    areQuantised ? withCheckpoint(model, withBeside(model.checkpoint)) : model;
+  return { a: shown(a), b: inSpelling(shown(a), shown(b)) };
 };
 
 const checkNaming = (a: OpenedCheckpoint, b: OpenedCheckpoint): void => {

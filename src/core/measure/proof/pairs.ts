@@ -1,7 +1,6 @@
-import { describeArchitecture } from '../../models/architecture/architecture.js';
 import { tiesIn } from '../../models/architecture/ties.js';
 import { expertNamesOf, nameInFiles, nameInModel } from '../../models/experts/family.js';
-import { inSpelling } from '../../plan/compile/in-spelling.js';
+import { inSpelling, withCheckpoint } from '../../plan/compile/in-spelling.js';
 import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { Expected, ExpectedTensor } from './expected.js';
@@ -47,8 +46,7 @@ const asStored = (out: OpenedCheckpoint, expected: ReadonlyMap<string, ExpectedT
     (name) => !tensors.has(name) && expected.has(name),
   );
   if (quantisation === undefined || !areExpected) return out;
-  const checkpoint = { ...out.checkpoint, tensors: quantisation.stored };
-  return { ...out, checkpoint, architecture: describeArchitecture(checkpoint) };
+  return withCheckpoint(out, { ...out.checkpoint, tensors: quantisation.stored });
 };
 
 const sourceOfCopy = (
@@ -81,6 +79,5 @@ const inMixtureSpelling = (
     return [expected.has(name) ? name : (other ?? name), reference] as const;
   });
   if (spelt.every(([name]) => tensors.has(name))) return out;
-  const checkpoint = { ...out.checkpoint, tensors: new Map(spelt) };
-  return { ...out, checkpoint, architecture: describeArchitecture(checkpoint) };
+  return withCheckpoint(out, { ...out.checkpoint, tensors: new Map(spelt) });
 };

@@ -40,5 +40,11 @@ const respelt = <M extends Model>(model: M, spellings: ReadonlyMap<string, strin
       `${checkpoint.name} names ${example[0]} what the first model names ${example[1]}: they are taken for one`,
     ],
   };
-  return { ...model, checkpoint: renamed, architecture: describeArchitecture(renamed) };
+  return withCheckpoint(model, renamed);
 };
+
+export const withCheckpoint = <M extends Model>(model: M, checkpoint: CheckpointIndex): M => ({
+  ...model,
+  checkpoint,
+  architecture: describeArchitecture(checkpoint),
+});
