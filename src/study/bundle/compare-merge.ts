@@ -132,7 +132,8 @@ export class Comparing {
     const texts = [...new Set([...sides.keys(), ...side.keys()])].filter(
       (file) => !/\.md$/.test(file) && side.get(file) !== sides.get(file),
     );
-    if (other.length > 0) return `${describe(other)} of weights differ: ${await this.#cause(recorded, made)}`;
+    if (other.length > 0)
+      return `${counted(other.length, 'file')} of weights differ: ${await this.#cause(recorded, made)}`;
     if (texts.length > 0) return `the weights are equal, but ${texts.join(', ')} differ`;
     for (const { file, sha256 } of filesOf(recorded)) {
       const sum = await sumIfAny(join(this.#study, file));
@@ -173,8 +174,6 @@ export class Comparing {
     return 'the inputs have the recorded sizes and headers, so their values probably differ';
   }
 }
-
-const describe = (files: readonly string[]): string => counted(files.length, 'file');
 
 const sha256Of = (path: string): Promise<string> => reading(path, () => hashHere(path));
 

@@ -30,10 +30,7 @@ interface Wrappers {
   readonly isInside: (part: string) => boolean;
 }
 
-/**
- * Removes wrappers from a name: `module.model.layers.0._orig_mod.mlp.up_proj.weight` →
- * `model.layers.0.mlp.up_proj.weight`.
- */
+/** Removes wrappers from a name: `module.model.layers.0._orig_mod.mlp` → `model.layers.0.mlp`. */
 const plainName = (name: string, { isLeading, ...of }: Wrappers): PlainName => {
   if (moduleOf(name) !== undefined) return { name, wrappers: [] };
   const split = name.split('.');

@@ -36,12 +36,14 @@ export const required: ReadonlyMap<string, string> = new Map([
 /** Warns that mergekit refuses the models, because they lack a tensor of its table. */
 export const refusalOf = ({ shards, architecture: { family } }: MergePlan): string[] => {
   const name = required.get(family);
-  const isThere = shards.some(({ tensors }) => tensors.some((tensor) => tensor.name.includes(name ?? '')));
-  return isThere
-    ? []
-    : [
-        `mergekit's table of ${family} requires tensors ${name}, which these models lack: it refuses to merge them`,
-      ];
+  if (
+    name === undefined ||
+    shards.some(({ tensors }) => tensors.some((tensor) => tensor.name.includes(name)))
+  )
+    return [];
+  return [
+    `mergekit's table of ${family} requires tensors ${name}, which these models lack: it refuses to merge them`,
+  ];
 };
 
 /** Returns how mergekit's result differs because mergekit joins other tensors, or uses another slice. */

@@ -110,10 +110,7 @@ const textOf = (value: unknown): string => (isObject(value) ? JSON.stringify(val
 
 const first = (value: unknown): unknown => (Array.isArray(value) ? value[0] : value);
 
-/**
- * Returns generated text; undefined for log-likelihoods. Only requests to generate have settings as their
- * second argument.
- */
+/** Returns generated text; undefined for log-likelihoods, whose second argument has no settings. */
 const generatedIn = (sample: Json): string | undefined => {
   const request = isObject(sample['arguments']) ? sample['arguments']['gen_args_0'] : undefined;
   if (!isObject(request) || !isObject(request['arg_1'])) return undefined;

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { groupBy, ownValue, pick } from '../../../core/base/errors/lookup.js';
+import { counted } from '../../../core/base/format.js';
 import { splitName } from '../../../core/models/address/name.js';
 import { declaredIn } from '../../evaluation/declared.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../../evaluation/result.js';
@@ -71,11 +72,13 @@ const textsByTask = (
     models.flatMap(({ results }) => [...results]),
     ([task]) => task,
   );
-  const textsOf = ([, { problems }]: readonly [string, EvaluationResult]) =>
-    problems.map(({ document }) => [document, ownValue(texts, document)] as const);
   return new Map(
     [...byTask].map(([task, of]) => {
-      const known = of.flatMap(textsOf).filter(([, text]) => text !== undefined);
+      const documents = new Set<string>();
+      for (const [, { problems }] of of) for (const { document } of problems) documents.add(document);
+      const known = [...documents]
+        .map((document) => [document, ownValue(texts, document)] as const)
+        .filter(([, text]) => text !== undefined);
       return [task, Object.fromEntries(known) as ProblemTexts];
     }),
   );
@@ -123,7 +126,7 @@ const mixedWarnings = (models: readonly ScoredModel[], directory: string): strin
         ...few.flatMap((name) => ['--only', argument(name)] as const),
       );
       return [
-        `${task}: ${most.of.length} ${most.of.length === 1 ? 'model has' : 'models have'} results ${wordsOf(most.key, true)}, but ${others.map(({ key, of }) => `${of.length} ${wordsOf(key, false)}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means include all ${what}, but models with different ${what} are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,
+        `${task}: ${counted(most.of.length, 'model has', 'models have')} results ${wordsOf(most.key, true)}, but ${others.map(({ key, of }) => `${of.length} ${wordsOf(key, false)}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means include all ${what}, but models with different ${what} are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,
       ];
     }),
   );

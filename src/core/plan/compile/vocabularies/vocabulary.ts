@@ -132,7 +132,9 @@ const withIds = (
     if (Object.keys(edits).length === 0) return { ...model, generationEdits };
     const config = { ...checkpoint.config, ...edits };
     return {
-      ...{ ...model, generationEdits, configEdits: { ...configEdits, ...edits } },
+      ...model,
+      generationEdits,
+      configEdits: { ...configEdits, ...edits },
       checkpoint: { ...checkpoint, config },
     };
   });
