@@ -141,7 +141,7 @@ def chained(sources, stack, order):
         output_of(model, **given)
         for hook in hooks:
             hook.remove()
-    # Arguments besides the hidden states come from the first model. Skips a layer that the model does not run, such as
+    # Arguments except the hidden states come from the first model. Skips a layer that the model does not run, such as
     # cross-attention without pictures.
     home = next(iter(sources))
     sequence = [(sources[directory].get_submodule(stack)[number], *captured[home, number])

@@ -14,7 +14,7 @@ export interface Additions {
 }
 
 /**
- * Lists what an output's folder has besides the output. Does not follow links, nor search folders
+ * Lists an output folder's other files and folders. Does not follow links, nor search folders
  * that are not allowed.
  *
  * @param known names of the output's own files, with `/`

@@ -4,7 +4,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import { mostIterations } from '../operations/program/rules.js';
 
-/** Parameters of `karcher` besides models. */
+/** Parameters of `karcher` except models. */
 export interface KarcherParameters {
   /** Maximum iterations, at most 10,000. Default 10. */
   maxIter?: SettingInput<number> | undefined;

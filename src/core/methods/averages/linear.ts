@@ -5,7 +5,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `linear` besides models. */
+/** Parameters of `linear` except models. */
 export interface LinearParameters {
   /** Weight of a model that has none in its entry or in `weights`. A model of weight 0 is not read. */
   weight?: SettingInput<number> | undefined;

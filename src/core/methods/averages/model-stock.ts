@@ -3,7 +3,7 @@ import { flag, type SettingInput } from '../framework/declaration/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `model_stock` besides models. */
+/** Parameters of `model_stock` except models. */
 export interface ModelStockParameters {
   /** Treat each row along the last dimension separately. Default false. */
   filterWise?: SettingInput<boolean> | undefined;

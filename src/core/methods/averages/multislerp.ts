@@ -3,7 +3,7 @@ import { anyNumber, flag, numberParameter, type SettingInput } from '../framewor
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `multislerp` besides models. */
+/** Parameters of `multislerp` except models. */
 export interface MultislerpParameters {
   /** Weight of a model that has none in its entry or in `weights`; one of these is required. */
   weight?: SettingInput<number> | undefined;

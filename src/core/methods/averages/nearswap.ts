@@ -3,7 +3,7 @@ import { anyNumber, type SettingInput } from '../framework/declaration/settings.
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `nearswap` besides models. */
+/** Parameters of `nearswap` except models. */
 export interface NearswapParameters {
   /** Elements that differ by at most t become the model's; other elements move by t towards the model's. */
   t: SettingInput<number>;

@@ -3,7 +3,7 @@ import { anyNumber, flag, type SettingInput } from '../framework/declaration/set
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `nuslerp` besides models. */
+/** Parameters of `nuslerp` except models. */
 export interface NuslerpParameters {
   /** Weight of a model. t is the second weight divided by the sum of both, or 0.5 if the sum is 0. */
   weight?: SettingInput<number> | undefined;

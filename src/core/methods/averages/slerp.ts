@@ -3,7 +3,7 @@ import { anyNumber, type SettingInput } from '../framework/declaration/settings.
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `slerp` besides models. */
+/** Parameters of `slerp` except models. */
 export interface SlerpParameters {
   /** Position between the base (0) and the model (1): any number. Required. */
   t: SettingInput<number>;

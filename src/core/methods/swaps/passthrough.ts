@@ -3,7 +3,7 @@ import { anyNumber, type SettingInput } from '../framework/declaration/settings.
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `passthrough` besides models. */
+/** Parameters of `passthrough` except models. */
 export interface PassthroughParameters {
   /** Factor of all tensors. Default 1, which copies them byte for byte. */
   scale?: SettingInput<number> | undefined;

@@ -9,7 +9,7 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `breadcrumbs_ties` besides models. */
+/** Parameters of `breadcrumbs_ties` except models. */
 export type BreadcrumbsTiesParameters = OutlierParameters;
 
 /** Model Breadcrumbs with the sign election of `ties` (mergekit's `breadcrumbs_ties`). */

@@ -9,7 +9,7 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `breadcrumbs` besides models. */
+/** Parameters of `breadcrumbs` except models. */
 export type BreadcrumbsParameters = OutlierParameters;
 
 /**

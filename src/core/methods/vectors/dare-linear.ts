@@ -9,7 +9,7 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `dare_linear` besides models. */
+/** Parameters of `dare_linear` except models. */
 export type DareLinearParameters = RandomParameters;
 
 /**

@@ -9,7 +9,7 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `dare_ties` besides models. */
+/** Parameters of `dare_ties` except models. */
 export type DareTiesParameters = RandomParameters;
 
 /** DARE (Yu et al. 2023) with TIES' election: random drops, rescaled, then `ties` without normalisation. */

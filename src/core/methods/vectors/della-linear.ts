@@ -9,7 +9,7 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `della_linear` besides models. */
+/** Parameters of `della_linear` except models. */
 export type DellaLinearParameters = RankParameters;
 
 /** DELLA's random drops without an election: base + λ·Σ wᵢδᵢ (mergekit's `della_linear`). */

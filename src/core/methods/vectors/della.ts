@@ -9,7 +9,7 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `della` besides models. */
+/** Parameters of `della` except models. */
 export type DellaParameters = RankParameters;
 
 /**

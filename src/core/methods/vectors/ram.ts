@@ -3,7 +3,7 @@ import { numberParameter, type SettingInput } from '../framework/declaration/set
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `ram` besides models. */
+/** Parameters of `ram` except models. */
 export interface RamParameters {
   /** Changes up to this size count as 0. At least 0; default 1e-5. */
   epsilon?: SettingInput<number> | undefined;

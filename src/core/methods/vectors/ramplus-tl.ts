@@ -4,7 +4,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import { type RamParameters, smallestChange } from './ram.js';
 
-/** Parameters of `ramplus_tl` besides models. */
+/** Parameters of `ramplus_tl` except models. */
 export interface RamplusTlParameters extends RamParameters {
   /** Rate at which ρ increases changes by a single model. Default 0.1. */
   r?: SettingInput<number> | undefined;

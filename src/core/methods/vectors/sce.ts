@@ -3,7 +3,7 @@ import { flag, type SettingInput, share } from '../framework/declaration/setting
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `sce` besides models. */
+/** Parameters of `sce` except models. */
 export interface SceParameters {
   /** Share of the varying elements to keep: above 0, at most 1. Default 1. */
   selectTopk?: SettingInput<number> | undefined;

@@ -3,7 +3,7 @@ import { summed, sumOf, type TaskVectorParameters, wholeChanges } from '../frame
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `task_arithmetic` besides models. */
+/** Parameters of `task_arithmetic` except models. */
 export type TaskArithmeticParameters = TaskVectorParameters;
 
 /** Task arithmetic (Ilharco et al. 2023): base + λ·Σ wᵢ(xᵢ − base), by default not normalised. */

@@ -13,7 +13,7 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 import type { Consensus } from '../operations/votes/consensus.js';
 
-/** Parameters of `ties` besides models. */
+/** Parameters of `ties` except models. */
 export type TiesParameters = SparseParameters;
 
 /**

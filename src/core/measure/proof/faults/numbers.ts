@@ -180,7 +180,7 @@ const blocks = [32, 64, 128, 256] as const;
 /** Number of steps to try, because the largest number was rounded. */
 const triedSteps = 8;
 
-/** Allowed distance of numbers from a grid, besides their rounding, as a share of a step. */
+/** Allowed distance of numbers from a grid, beyond their rounding, as a share of a step. */
 const mostOff = 0.02;
 
 /**
